@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -75,7 +76,8 @@ def home(told, attached):
     def say(text):
         with open(told["says"], "a") as file:
             print(text, file=file)
-    say("serves %s, stage %d, executor %d, before: %s" % (attached.name, attached.stage, attached.executor, attached.kept.get("before")))
+    say("serves %s, stage %d, executor %d, before: %s" % (attached.name, attached.stage, attached.executor,
+	attached.kept.get("before")))
     attached.kept["before"] = attached.name
     print("printed by", attached.name)
     try:
@@ -797,7 +799,7 @@ func TestPythonNeverAnswers(t *testing.T) {
 	until(t, "the late report is dropped", func() bool {
 		v, err := s.pool.View(t.Context())
 		return err == nil && v.Counters.Dropped == 1 && v.Counters.Expired > 0 && v.Counters.Lost > 0 &&
-			len(v.Executors) == 2 && v.Executors[0].State != pool.Expired
+			len(v.Executors) == 2 && v.Executors[0].State != api.ExecutorExpired
 	})
 	if r := (mapping{function: "double"}).result(s, "1"); r != "2" {
 		t.Errorf("got %s", r)

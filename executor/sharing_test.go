@@ -24,8 +24,8 @@ import (
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/format/importer"
 	"github.com/bellows-rm/bellows/format/workload"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // Mira's experiment with several applications (section IV.D).
@@ -90,12 +90,12 @@ type program struct {
 }
 
 var programs = []program{
-	{"go", (*served).executor, "sleep", "meet", []sharing{alone(112, fleet.DefaultKeep), alone(112, "none"),
-		alone(112, "next"), {112, 1, false, true, fleet.DefaultKeep}, {112, 4, false, false, fleet.DefaultKeep},
-		alone(28, fleet.DefaultKeep), {28, 1, true, false, fleet.DefaultKeep}, alone(8, fleet.DefaultKeep)}},
+	{"go", (*served).executor, "sleep", "meet", []sharing{alone(112, api.DefaultPoolKeep), alone(112, "none"),
+		alone(112, "next"), {112, 1, false, true, api.DefaultPoolKeep}, {112, 4, false, false, api.DefaultPoolKeep},
+		alone(28, api.DefaultPoolKeep), {28, 1, true, false, api.DefaultPoolKeep}, alone(8, api.DefaultPoolKeep)}},
 	{"python", func(s *served, number int) *exec.Cmd { return s.python(interpreter(s.t), number) }, "functions:sleep",
-		"functions:meet", []sharing{alone(112, fleet.DefaultKeep), alone(28, fleet.DefaultKeep),
-			{28, 1, true, false, fleet.DefaultKeep}}},
+		"functions:meet", []sharing{alone(112, api.DefaultPoolKeep), alone(28, api.DefaultPoolKeep),
+			{28, 1, true, false, api.DefaultPoolKeep}}},
 }
 
 // alone has one query at a time.
@@ -369,7 +369,7 @@ func TestSharing(t *testing.T) {
 	}
 	queries := recorded(t)
 	var missed, increases int
-	for _, keep := range []string{"none", fleet.DefaultKeep} {
+	for _, keep := range []string{"none", api.DefaultPoolKeep} {
 		for _, rows := range []bool{false, true} {
 			s := sharing{paperExecutors, 1, false, rows, keep}
 			t.Run(s.String(), func(t *testing.T) {

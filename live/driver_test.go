@@ -344,9 +344,10 @@ func TestProfileFillsWhatIsLeftOut(t *testing.T) {
 		}
 		r := newRig(t, p)
 		defer r.end()
-		profile := store.Profile{UID: user.UID, User: user.User, Name: "sort", Measured: store.Measured{IdealMemory: 600 * resource.MiB,
-			MinMemory: 200 * resource.MiB, Duration: time.Minute, Elasticity: cluster.Elasticity{Kind: cluster.Step,
-				Factor: 1.5}}}
+		profile := store.Profile{UID: user.UID, User: user.User, Name: "sort",
+			Measured: api.Measured{IdealMemory: 600 * resource.MiB,
+				MinMemory: 200 * resource.MiB, Duration: time.Minute, Elasticity: cluster.Elasticity{Kind: cluster.Step,
+					Factor: 1.5}}}
 		if err := r.store.PutProfile(t.Context(), profile); err != nil {
 			t.Fatal(err)
 		}

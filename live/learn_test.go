@@ -370,7 +370,7 @@ func TestForgottenIsLearnedAnew(t *testing.T) {
 		defer r.end()
 		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
 		if err := r.store.PutProfile(t.Context(), store.Profile{UID: user.UID, User: user.User, Name: "two-phases",
-			Measured: store.Measured{IdealMemory: 10, MinMemory: 1}}); err != nil {
+			Measured: api.Measured{IdealMemory: 10, MinMemory: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		r.runUsing(twoPhases(0), readThenWrite(10))

@@ -109,8 +109,9 @@ func TestNotReadyOnAFullDisk(t *testing.T) {
 			return err
 		},
 		"profile": func(r *rig) error {
-			return r.store.PutProfile(r.t.Context(), store.Profile{UID: 7, Name: "a", Measured: store.Measured{IdealMemory: 10, MinMemory: 1,
-				Args: []string{strings.Repeat("x", 100_000)}}})
+			return r.store.PutProfile(r.t.Context(), store.Profile{UID: 7, Name: "a",
+				Measured: api.Measured{IdealMemory: 10, MinMemory: 1,
+					Args: []string{strings.Repeat("x", 100_000)}}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -137,7 +138,7 @@ func TestAttach(t *testing.T) {
 		x1.knows.Released = true
 		if v, err := p.View(t.Context()); err != nil || v.Applications[0].Demand != 5 || v.Applications[0].Asked != 1 ||
 			v.Applications[0].Executors != 2 ||
-			v.Executors[1].State != pool.Attached ||
+			v.Executors[1].State != api.ExecutorAttached ||
 			!strings.Contains(v.Executors[1].Why, "asked back: the application holds 2 executors and is entitled to 1 of 2") {
 			t.Fatalf("%+v, %v", v, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // member is an executor that has registered.
@@ -357,7 +358,7 @@ func (p *Pool) Left(ctx context.Context, number int, how string) (served bool, e
 	err = p.do(ctx, func() error {
 		if m := p.members[number]; m != nil {
 			served = m.tasks > 0 || m.work != nil && m.work.delivered || m.earlier != nil
-			p.depart(m, Lost, "its process ended", how)
+			p.depart(m, api.ExecutorLost, "its process ended", how)
 		}
 		return nil
 	})
@@ -366,7 +367,7 @@ func (p *Pool) Left(ctx context.Context, number int, how string) (served bool, e
 
 // departed is an executor that was lost.
 type departed struct {
-	Executor
+	api.PoolMember
 	at timeline.Time
 }
 
@@ -378,18 +379,18 @@ const (
 
 // depart forgets an executor that did not end as ordered, and keeps what it did for people to see. how it ended is
 // empty if that is not known.
-func (p *Pool) depart(m *member, as State, why, how string) {
+func (p *Pool) depart(m *member, as api.ExecutorState, why, how string) {
 	now := p.loop.Now()
 	e := p.viewOf(m, now)
-	if e.State != Draining {
-		if e.State == Attached {
+	if e.State != api.ExecutorDraining {
+		if e.State == api.ExecutorAttached {
 			why += " while it ran a task"
 		}
 		if how != "" {
 			why += ": " + how
 		}
 		e.State, e.Why = as, why
-		p.departed = slices.DeleteFunc(p.departed, func(d departed) bool { return d.Executor.Executor == m.number })
+		p.departed = slices.DeleteFunc(p.departed, func(d departed) bool { return d.PoolMember.Executor == m.number })
 		p.departed = append(p.departed[max(0, len(p.departed)+1-mostDeparted):], departed{e, now})
 	}
 	p.leave(m, why)

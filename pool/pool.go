@@ -17,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/drive"
 )
 
@@ -99,31 +100,13 @@ type Pool struct {
 	orphans   map[place]report // of tasks of applications that have not enrolled yet
 	departed  []departed       // the last that were lost
 	broken    error
-	counters  Counters
+	counters  api.PoolCounters
 }
 
 // place names a task across daemons.
 type place struct {
 	key         string // of the application
 	stage, task int
-}
-
-// Counters count what has happened since the pool began.
-type Counters struct {
-	Started   int64 `json:"started" doc:"runs of tasks"`
-	Switched  int64 `json:"switched" doc:"of them, on an executor that had run a task of another application before"`
-	Lost      int64 `json:"lost" doc:"runs whose executor was lost"`
-	Dropped   int64 `json:"dropped" doc:"reports of runs that were not known any more"`
-	Repeated  int64 `json:"repeated" doc:"messages that came again"`
-	Expired   int64 `json:"expired" doc:"leases of executors that ended"`
-	Abandoned int64 `json:"abandoned" doc:"applications whose lease has ended"`
-	// Events are what the policy received: of executors, applications, tasks and what was decided. Divisions is how
-	// often it then divided the executors among the applications anew, once for the events of up to a millisecond;
-	// Filtered are the events that it knew could not change the division (Mira, section III.C). Both are 0 with a policy
-	// that divides none.
-	Events    int64 `json:"events" doc:"what the policy received; 0 with a policy that divides no executors"`
-	Filtered  int64 `json:"filtered" doc:"of them, those that could not change how executors are divided"`
-	Divisions int64 `json:"divisions" doc:"times that the executors were divided anew"`
 }
 
 // Start begins a pool.
@@ -231,7 +214,7 @@ func (p *Pool) expire(now timeline.Time) {
 		case now >= m.expires:
 			p.counters.Expired++
 			p.log.Warn("the lease of an executor has ended", "pool", p.config.Name, "executor", m.number)
-			p.depart(m, Expired, "its lease ended", "")
+			p.depart(m, api.ExecutorExpired, "its lease ended", "")
 			p.end(m.number, "its lease ended")
 			continue
 		case w != nil && w.cancelled != 0 && now >= w.cancelled.Add(p.config.Patience) && !m.ending:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/pool"
 )
@@ -173,7 +174,7 @@ func TestExecutorServesApplications(t *testing.T) {
 				t.Errorf("got %+v", out)
 			}
 		}
-		if v, _ := p.View(t.Context()); v.Counters.Switched == 0 || v.Executors[0].State != pool.Parked ||
+		if v, _ := p.View(t.Context()); v.Counters.Switched == 0 || v.Executors[0].State != api.ExecutorParked ||
 			strings.Contains(v.Executors[0].Why, "memory") {
 			t.Errorf("the pool is %+v", v)
 		}
@@ -217,7 +218,7 @@ func TestFilters(t *testing.T) {
 		w := register(t, p, 0)
 		a := enrol(t, p, "a")
 		a.grow(false, tasks(0, 10))
-		counts := func() pool.Counters {
+		counts := func() api.PoolCounters {
 			synctest.Wait()
 			v, err := p.View(t.Context())
 			if err != nil {
@@ -313,7 +314,7 @@ func TestRequestsKeepLeases(t *testing.T) {
 						}
 						is := len(v.Applications) == 1
 						if who == "executor" {
-							is = len(v.Executors) == 1 && v.Executors[0].State != pool.Expired
+							is = len(v.Executors) == 1 && v.Executors[0].State != api.ExecutorExpired
 						}
 						if is != want {
 							t.Errorf("it is here: %v, want %v: %+v", is, want, v)

@@ -10,63 +10,17 @@ import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
-)
-
-// State is what an executor does.
-type State string
-
-const (
-	Registered State = "registered" // has run nothing yet, and belongs to no application
-	Assigned   State = "assigned"   // belongs to an application, and runs nothing
-	Attached   State = "attached"   // runs a task of an application, or serves one that starts its own
-	Parked     State = "parked"     // has run tasks, and belongs to no application
-	Draining   State = "draining"   // ends when its task has ended
-	Expired    State = "expired"    // is gone: its lease ended; a process that lives registers again
-	Lost       State = "lost"       // is gone: its process ended
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // View is what people see of a pool.
 type View struct {
-	Policy       string        `json:"policy"`
-	Synced       bool          `json:"synced"` // false: the pool waits for executors of an earlier daemon
-	Executors    []Executor    `json:"executors"`
-	Applications []Application `json:"applications"`
-	Counters     Counters      `json:"counters"`
-	Broken       string        `json:"broken,omitempty"` // why nothing more is decided
-}
-
-// Executor is what people see of an executor.
-type Executor struct {
-	Executor    int           `json:"executor" doc:"its number"`
-	State       State         `json:"state" doc:"queued, starting, registered, assigned, attached, parked, draining, expired or lost"`
-	Language    string        `json:"language,omitempty"`
-	PID         int           `json:"pid,omitempty"`
-	Application int64         `json:"application,omitempty" doc:"to which it belongs"`
-	Stage       int           `json:"stage" doc:"of the task that it runs"`
-	Task        int           `json:"task" doc:"index of that task in its stage"`
-	Running     time.Duration `json:"running_ns,omitempty" doc:"for how long it has run the task"`
-	Gone        time.Duration `json:"gone_ns,omitempty" doc:"for how long it has been gone, if it expired or was lost"`
-	Idle        time.Duration `json:"idle_ns,omitempty" doc:"for how long it has run nothing"`
-	Tasks       int64         `json:"tasks" doc:"tasks that it has ended"`
-	Memory      int64         `json:"memory_bytes,omitempty" doc:"resident memory"`
-	Why         string        `json:"why,omitempty" doc:"what holds it, or what it waits for"`
-}
-
-// Application is what people see of an application.
-type Application struct {
-	Application int64  `json:"application" doc:"its number"`
-	Name        string `json:"name,omitempty"`
-	Executors   int    `json:"executors" doc:"executors that belong to it"`
-	Waiting     int    `json:"waiting" doc:"tasks that wait; of an application that starts its own tasks, what it demands besides"`
-	Running     int    `json:"running" doc:"tasks that run; of an application that starts its own tasks, its attachments"`
-	Ended       int64  `json:"ended" doc:"tasks that have ended"`
-	Results     int    `json:"results" doc:"results that were not collected yet"`
-	Held        int64  `json:"held_bytes" doc:"of arguments and results"`
-	Drives      bool   `json:"drives,omitempty" doc:"it starts its own tasks"`
-	Demand      int    `json:"demand,omitempty" doc:"executors that it could use, if it starts its own tasks"`
-	Asked       int    `json:"asked,omitempty" doc:"executors that it is to give back"`
-	State       string `json:"state" doc:"open, closed, ended or cancelled"`
-	Why         string `json:"why,omitempty" doc:"why its next task waits, or why it was cancelled"`
+	Policy       string                `json:"policy"`
+	Synced       bool                  `json:"synced"` // false: the pool waits for executors of an earlier daemon
+	Executors    []api.PoolMember      `json:"executors"`
+	Applications []api.PoolApplication `json:"applications"`
+	Counters     api.PoolCounters      `json:"counters"`
+	Broken       string                `json:"broken,omitempty"` // why nothing more is decided
 }
 
 // View returns what people see.
@@ -81,40 +35,42 @@ func (p *Pool) View(ctx context.Context) (v View, err error) {
 			v.Executors = append(v.Executors, p.viewOf(m, now))
 		}
 		for i := range p.departed {
-			e := p.departed[i].Executor
+			e := p.departed[i].PoolMember
 			if e.Gone = now.Sub(p.departed[i].at); e.Gone < departedShown && p.members[e.Executor] == nil {
 				v.Executors = append(v.Executors, e)
 			}
 		}
-		slices.SortFunc(v.Executors, func(a, b Executor) int { return a.Executor - b.Executor })
+		slices.SortFunc(v.Executors, func(a, b api.PoolMember) int { return a.Executor - b.Executor })
 		for _, a := range p.apps {
 			v.Applications = append(v.Applications, p.viewOfApplication(a, now))
 		}
-		slices.SortFunc(v.Applications, func(a, b Application) int { return int(a.Application - b.Application) })
+		slices.SortFunc(v.Applications, func(a, b api.PoolApplication) int { return int(a.Application - b.Application) })
 		return nil
 	})
 	return v, err
 }
 
-func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
-	e := Executor{Executor: m.number, State: Registered, Language: m.language, PID: m.pid, Tasks: m.tasks,
+func (p *Pool) viewOf(m *member, now timeline.Time) api.PoolMember {
+	e := api.PoolMember{Executor: m.number, State: api.ExecutorRegistered, Language: m.language, PID: m.pid,
+		Tasks:  m.tasks,
 		Memory: m.memory}
 	if m.tasks > 0 {
-		e.State = Parked
+		e.State = api.ExecutorParked
 	}
 	n := &book.NodeState{} // unless the engine knows it already
 	if nodes := p.loop.Engine().Snapshot().Nodes; int(m.node) < len(nodes) {
 		n = nodes[m.node]
 	}
 	if n.ReservedFor != nil {
-		e.State, e.Application = Assigned, int64(n.ReservedFor.ID)
+		e.State, e.Application = api.ExecutorAssigned, int64(n.ReservedFor.ID)
 	}
 	if m.why.Code != 0 && m.why.Code != cluster.Fits { // an executor takes any task: how much memory it has is no reason
 		e.Why = words(m.why)
 	}
 	switch w := m.work; {
 	case w != nil:
-		e.State, e.Application, e.Stage, e.Task, e.Running = Attached, int64(w.app.id), w.task.stage, w.task.index,
+		e.State, e.Application, e.Stage, e.Task, e.Running = api.ExecutorAttached, int64(w.app.id), w.task.stage,
+			w.task.index,
 			now.Sub(w.begun)
 		if w.asked != "" {
 			e.Why = w.asked
@@ -127,7 +83,7 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 			e.Why = fmt.Sprintf("its task waits: the application has %d results that it has not collected", len(w.app.results))
 		}
 	case m.earlier != nil:
-		e.State, e.Stage, e.Task, e.Why = Attached, m.earlier.Stage, m.earlier.Task,
+		e.State, e.Stage, e.Task, e.Why = api.ExecutorAttached, m.earlier.Stage, m.earlier.Task,
 			"it runs a task that it got from an earlier daemon"
 	default:
 		e.Idle = now.Sub(m.idle)
@@ -139,13 +95,13 @@ func (p *Pool) viewOf(m *member, now timeline.Time) Executor {
 		e.Why = "" // that application has ended
 	}
 	if m.draining != "" {
-		e.State, e.Why = Draining, m.draining
+		e.State, e.Why = api.ExecutorDraining, m.draining
 	}
 	return e
 }
 
-func (p *Pool) viewOfApplication(a *application, now timeline.Time) Application {
-	v := Application{Application: int64(a.id), Name: a.name, Waiting: a.left - a.running, Running: a.running,
+func (p *Pool) viewOfApplication(a *application, now timeline.Time) api.PoolApplication {
+	v := api.PoolApplication{Application: int64(a.id), Name: a.name, Waiting: a.left - a.running, Running: a.running,
 		Ended: a.done, Results: len(a.results), Held: a.held, Drives: a.driving != nil, State: "open"}
 	switch {
 	case a.cancelled != "":

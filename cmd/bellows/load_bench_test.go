@@ -30,7 +30,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
@@ -44,7 +44,7 @@ type loaded struct {
 	b      *testing.B
 	dir    string // its state directory
 	up     *exec.Cmd
-	client *server.Client
+	client *client.Client
 	plain  *http.Client // which does not decode answers
 }
 
@@ -56,7 +56,7 @@ func newLoaded(b *testing.B) *loaded {
 	}
 	b.Cleanup(func() { _ = errors.Join(os.RemoveAll(dir), os.RemoveAll(dir+store.Mark)) })
 	socket := filepath.Join(dir, "bellows.sock")
-	l := &loaded{b: b, dir: dir, client: server.NewClient(socket), plain: over(socket)}
+	l := &loaded{b: b, dir: dir, client: client.New(socket), plain: over(socket)}
 	b.Cleanup(func() {
 		if l.up != nil {
 			l.end(true)

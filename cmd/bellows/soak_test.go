@@ -25,7 +25,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/internal/testgroups"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live/api"
@@ -147,9 +147,9 @@ const (
 	storeConnections = 8 // more than the store has at once; each connection opens the file, its log and the log's index
 )
 
-func soakJob(memory resource.Amount, args ...string) server.Submission {
-	return server.Submission{Dir: "/", Env: os.Environ(),
-		Stages: []server.StageSpec{{Stage: cluster.Stage{Tasks: 1, Command: cluster.Command{Args: args}}, CPU: 100,
+func soakJob(memory resource.Amount, args ...string) api.Submission {
+	return api.Submission{Dir: "/", Env: os.Environ(),
+		Stages: []api.StageSpec{{Stage: cluster.Stage{Tasks: 1, Command: cluster.Command{Args: args}}, CPU: 100,
 			Memory: memory}}}
 }
 
@@ -160,7 +160,7 @@ type soak struct {
 	pid      int
 	profile  string // where it writes its goroutines on SIGUSR1
 	told     int
-	clients  []*server.Client
+	clients  []*client.Client
 	gateDir  string
 	mu       sync.Mutex
 	gates    int
@@ -192,7 +192,7 @@ func startSoak(t *testing.T) *soak {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := server.NewClient(filepath.Join(dir, "bellows.sock")).Shutdown(ctx, true); err != nil {
+		if err := client.New(filepath.Join(dir, "bellows.sock")).Shutdown(ctx, true); err != nil {
 			t.Errorf("end the daemon: %v", err)
 			_ = up.Process.Kill()
 		}
@@ -207,7 +207,7 @@ func startSoak(t *testing.T) *soak {
 	}
 	s.pid = up.Process.Pid
 	for range soakClients {
-		s.clients = append(s.clients, server.NewClient(filepath.Join(dir, "bellows.sock")))
+		s.clients = append(s.clients, client.New(filepath.Join(dir, "bellows.sock")))
 	}
 	return s
 }
@@ -241,7 +241,7 @@ func (s *soak) runAll(kinds []soakKind) {
 }
 
 // run runs one job and returns an error if it did not end as expected.
-func (s *soak) run(c *server.Client, kind soakKind) error {
+func (s *soak) run(c *client.Client, kind soakKind) error {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute)
 	defer cancel()
 	switch kind {
@@ -264,7 +264,7 @@ func (s *soak) run(c *server.Client, kind soakKind) error {
 	}
 }
 
-func (s *soak) ends(ctx context.Context, c *server.Client, job server.Submission, want cluster.JobStatus) error {
+func (s *soak) ends(ctx context.Context, c *client.Client, job api.Submission, want cluster.JobStatus) error {
 	id, err := c.Submit(ctx, job)
 	if err != nil {
 		return err
@@ -274,7 +274,7 @@ func (s *soak) ends(ctx context.Context, c *server.Client, job server.Submission
 }
 
 // endsAs waits for the end of a job and returns the job.
-func (s *soak) endsAs(ctx context.Context, c *server.Client, id cluster.JobID, want cluster.JobStatus) (api.Job,
+func (s *soak) endsAs(ctx context.Context, c *client.Client, id cluster.JobID, want cluster.JobStatus) (api.Job,
 	error) {
 	j, err := c.Wait(ctx, id)
 	if err != nil {
@@ -287,7 +287,7 @@ func (s *soak) endsAs(ctx context.Context, c *server.Client, id cluster.JobID, w
 }
 
 // grows runs a FLEX container whose program runs until the limit of the container has been seen above its first value.
-func (s *soak) grows(ctx context.Context, c *server.Client) error {
+func (s *soak) grows(ctx context.Context, c *client.Client) error {
 	s.mu.Lock()
 	s.gates++
 	gate := filepath.Join(s.gateDir, strconv.Itoa(s.gates))
@@ -313,7 +313,7 @@ func (s *soak) grows(ctx context.Context, c *server.Client) error {
 }
 
 // until queries a job until its first task is in the expected state.
-func (s *soak) until(ctx context.Context, c *server.Client, id cluster.JobID, is func(api.Job) bool) error {
+func (s *soak) until(ctx context.Context, c *client.Client, id cluster.JobID, is func(api.Job) bool) error {
 	for {
 		j, err := c.Job(ctx, id, true)
 		switch {
@@ -329,7 +329,7 @@ func (s *soak) until(ctx context.Context, c *server.Client, id cluster.JobID, is
 
 // killed kills a job whose task is in the given state; "" is a job that is queued and has no task yet. If the task was
 // seen in another state, killed tries again with a new job.
-func (s *soak) killed(ctx context.Context, c *server.Client, memory resource.Amount, state string) error {
+func (s *soak) killed(ctx context.Context, c *client.Client, memory resource.Amount, state string) error {
 	for {
 		id, err := c.Submit(ctx, soakJob(memory, "sleep", "1000"))
 		if err != nil {
@@ -362,7 +362,7 @@ func (s *soak) killed(ctx context.Context, c *server.Client, memory resource.Amo
 }
 
 // refused submits a job that fits on no node.
-func (s *soak) refused(ctx context.Context, c *server.Client) error {
+func (s *soak) refused(ctx context.Context, c *client.Client) error {
 	id, err := c.Submit(ctx, soakJob(2*soakMemory, "true"))
 	if api.KindOf(err) == api.Invalid {
 		return nil
@@ -411,7 +411,7 @@ func (s *soak) small() holdings {
 			s.t.Fatal(err)
 		}
 		jobs := 0
-		for page, err := range s.clients[0].JobPages(s.t.Context(), true, server.JobFilter{}) {
+		for page, err := range s.clients[0].JobPages(s.t.Context(), true, api.JobFilter{}) {
 			if err != nil {
 				s.t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/pool/fleet"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // squaresInGo is an executor, which is built with the library of either program.
@@ -32,7 +32,8 @@ import (
 )
 
 func main() {
-	executor.Main(map[string]executor.Function{"squares:square": func(_ context.Context, arguments []byte) ([]byte, error) {
+	executor.Main(map[string]executor.Function{"squares:square": func(_ context.Context, arguments []byte) ([]byte,
+		error) {
 		var n int
 		if err := json.Unmarshal(arguments, &n); err != nil {
 			return nil, err
@@ -180,7 +181,7 @@ func (u *upgrade) mapUntil(over <-chan struct{}, folder, program, pool string) {
 }
 
 // top returns what the present daemon, of either program, says of a pool.
-func (u *upgrade) top(pool string) (d fleet.Detail) {
+func (u *upgrade) top(pool string) (d api.PoolDetail) {
 	u.t.Helper()
 	said := u.new(0, "pool", "top", pool, "--once", "--json")
 	if err := json.Unmarshal([]byte(said), &d); err != nil {

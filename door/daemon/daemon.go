@@ -15,6 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/profiler"
@@ -30,7 +31,7 @@ type Config struct {
 	// Door says who may connect to the socket, and Operators who of them may see and change everything, as root and the
 	// daemon's user may; nil is no group.
 	Door      server.Door
-	Operators *server.Group
+	Operators *api.Group
 	// Listen is the address of the network, HOST:PORT, at which the API is served over TLS to clients with a token;
 	// empty means none. It needs a socket, too. Certificate is that of the daemon.
 	Listen      string
@@ -73,7 +74,7 @@ type Daemon struct {
 	server *server.Server // nil without a socket
 	served chan error     // receives the error with which the server ended, on the socket and on the network
 	// configured is the configuration as the API shows it.
-	configured server.Configuration
+	configured api.Configuration
 }
 
 // Open opens the parts, each on the parts before it. It finds the containers of an earlier daemon. The errors are
@@ -83,7 +84,7 @@ func Open(c Config) (*Daemon, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	d := &Daemon{config: c, log: c.Log, configured: server.Configuration{File: c.Configuration},
+	d := &Daemon{config: c, log: c.Log, configured: api.Configuration{File: c.Configuration},
 		served: make(chan error, 2)}
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -176,7 +177,7 @@ func closeAll(all ...net.Listener) (err error) {
 
 // serve answers the clients that connect.
 func (d *Daemon) serve(socket, network net.Listener) {
-	about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State,
+	about := api.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State,
 		Settings: d.config.Driver.Settings, Operators: d.config.Operators}
 	about.Configuration = d.configured.Shown()
 	s := server.New(withPools{d.Driver, d.Pools}, d.Pools, d.Store, about, d.log)

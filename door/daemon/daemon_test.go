@@ -13,13 +13,12 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/daemon"
-	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/node/agent"
-	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // TestMain lets this test program be a supervisor.
@@ -94,7 +93,7 @@ func TestOpenCloseRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = open(t, c)
-	client := server.NewClient(c.Socket)
+	client := client.New(c.Socket)
 	if s, err := client.Status(t.Context()); err != nil || s.Version != "test" || s.Running != 1 {
 		t.Errorf("status is %+v, %v", s, err)
 	}
@@ -134,7 +133,7 @@ func TestDownWithPool(t *testing.T) {
 	c := config(t, t.TempDir())
 	d := open(t, c)
 	by := cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
-	kept := fleet.Spec{Name: "p", Command: []string{"sleep", "1000"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
+	kept := api.PoolSpec{Name: "p", Command: []string{"sleep", "1000"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
 		Min: 1, Max: 1, CPU: 100, Memory: 16 * resource.MiB}
 	if created, err := d.Pools.Put(t.Context(), by, api.OwnerOf(by), kept); err != nil || !created {
 		t.Fatal(created, err)
@@ -143,7 +142,7 @@ func TestDownWithPool(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- d.Serve(t.Context()) }()
 	job := submit(t, d, "exec sleep 1000")
-	client := server.NewClient(c.Socket)
+	client := client.New(c.Socket)
 	if err := client.Shutdown(t.Context(), false); api.KindOf(err) != api.Conflict {
 		t.Errorf("with a job: %v", err)
 	}

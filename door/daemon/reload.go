@@ -7,7 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/retention"
 )
 
@@ -49,7 +49,7 @@ func (d *Daemon) reload() {
 		d.server.Certify(r.Certificate)
 		d.log.Info("the certificate was read again", "expires", r.Certificate.Leaf.NotAfter.Format(time.RFC3339))
 	}
-	d.configured = server.Configuration{File: r.File}
+	d.configured = api.Configuration{File: r.File}
 	d.log.Info("the configuration was read again", "file", r.File, "applied", len(r.Applied), "waiting", len(r.Waiting))
 	for _, c := range r.Applied {
 		d.log.Info("setting applied", "setting", c.Setting, "from", c.From, "to", c.To)

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/daemon"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/retention"
 )
 
@@ -32,8 +33,8 @@ func TestReload(t *testing.T) {
 	d := open(t, c)
 	served := make(chan error, 1)
 	go func() { served <- d.Serve(t.Context()) }()
-	client := server.NewClient(c.Socket)
-	check := func(want *server.Configuration) {
+	client := client.New(c.Socket)
+	check := func(want *api.Configuration) {
 		t.Helper()
 		s, err := client.Status(t.Context())
 		if err != nil || !reflect.DeepEqual(s.Configuration, want) {
@@ -46,16 +47,16 @@ func TestReload(t *testing.T) {
 			answers <- answer{r, err}
 		}
 	}
-	check(&server.Configuration{File: "/etc/first.yaml"})
+	check(&api.Configuration{File: "/etc/first.yaml"})
 	reload(daemon.Reread{File: "/etc/second.yaml",
 		Waiting: []daemon.Change{{Setting: "memory", From: "1GiB", To: "2GiB"}}, Level: slog.LevelDebug,
 		Keep: retention.Rule{For: time.Hour}, OutputLimit: resource.MiB}, nil)
-	check(&server.Configuration{File: "/etc/second.yaml", Waiting: []string{"memory"}})
+	check(&api.Configuration{File: "/etc/second.yaml", Waiting: []string{"memory"}})
 	if c.Level.Level() != slog.LevelDebug {
 		t.Errorf("level %v", c.Level)
 	}
 	reload(daemon.Reread{}, errors.New("second.yaml:3: wrong"))
-	check(&server.Configuration{File: "/etc/second.yaml", Waiting: []string{"memory"}, Mistake: "second.yaml:3: wrong"})
+	check(&api.Configuration{File: "/etc/second.yaml", Waiting: []string{"memory"}, Mistake: "second.yaml:3: wrong"})
 	if c.Level.Level() != slog.LevelDebug {
 		t.Errorf("a configuration with a mistake changed the level to %v", c.Level)
 	}

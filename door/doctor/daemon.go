@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 )
@@ -161,7 +160,7 @@ func (f *Facts) daemon() Finding {
 }
 
 // leftover is how much memory outlives the tasks of a daemon, bytes.
-func leftover(s *server.Status) (sum resource.Amount) {
+func leftover(s *api.Status) (sum resource.Amount) {
 	for i := range s.Nodes {
 		sum += resource.Amount(s.Nodes[i].LeftoverMemory)
 	}

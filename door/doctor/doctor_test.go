@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/durable/statedir"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live/api"
@@ -51,7 +50,7 @@ func sound() *Facts {
 		Descriptors: 1 << 20, Connections: 512, Most: 512, Rlimits: map[string]uint64{fileSize: unix.RLIM_INFINITY,
 			addressSpace: unix.RLIM_INFINITY, userProcesses: 90_000},
 		Now: now, Synced: true, Newest: "bellows.db", Changed: now.Add(-time.Second),
-		Status: &server.Status{Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
+		Status: &api.Status{Daemon: api.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
 			ClusterStatus: api.ClusterStatus{Policy: "yarn-me", Since: now.Add(-time.Hour), Running: 3}},
 		Began: now.Add(-time.Hour - 2*time.Second),
 	}
@@ -150,10 +149,10 @@ var rare = []struct {
 	{"a clock that is not synchronized", func(f *Facts) { f.Synced = false }},
 	{"a clock that cannot be asked", func(f *Facts) { f.ClockErr = syscall.EPERM }},
 	{"a certificate that lasts", func(f *Facts) {
-		f.Status.Listens = &server.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(60 * 24 * time.Hour)}
+		f.Status.Listens = &api.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(60 * 24 * time.Hour)}
 	}},
 	{"a certificate that expires soon", func(f *Facts) {
-		f.Status.Listens = &server.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(13 * 24 * time.Hour)}
+		f.Status.Listens = &api.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(13 * 24 * time.Hour)}
 	}},
 	{"a socket for everybody, without quotas", func(f *Facts) { f.SocketMode, f.SocketGID = fs.ModeSocket|0o666, 0 }},
 	{"a socket for a group, without quotas", func(f *Facts) { f.SocketMode, f.SocketGID = fs.ModeSocket|0o660, 987654 }},
@@ -161,7 +160,7 @@ var rare = []struct {
 		f.SocketMode, f.SocketGID, f.Status.Quotas = fs.ModeSocket|0o660, 987654, true
 	}},
 	{"a certificate that has expired", func(f *Facts) {
-		f.Status.Listens = &server.Listens{Address: "192.0.2.7:8443", Certificate: now}
+		f.Status.Listens = &api.Listens{Address: "192.0.2.7:8443", Certificate: now}
 	}},
 	{"a socket that cannot be made", func(f *Facts) {
 		f.away(absent)

@@ -17,8 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/durable/statedir"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/swap"
@@ -70,7 +72,7 @@ type Facts struct {
 	SocketLeft bool // there is a socket, on which no daemon answers
 	SocketMode fs.FileMode
 	SocketGID  uint32 // group of the socket
-	Status     *server.Status
+	Status     *api.Status
 	StatusErr  error
 	Holder     string // process that has the lock of the state directory
 	Held       bool
@@ -168,7 +170,7 @@ func (f *Facts) askDaemon(ctx context.Context) {
 	f.SocketErr = server.CheckSocket(f.Socket)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	status, err := server.NewClient(f.Socket).Status(ctx)
+	status, err := client.New(f.Socket).Status(ctx)
 	if err == nil {
 		f.Status, f.Began = &status, begun(status.PID)
 		if info, err := os.Stat(f.Socket); err == nil {

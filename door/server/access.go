@@ -57,63 +57,32 @@ func (who access) words() string {
 	}[who]
 }
 
-// Scope says what a token is good for. Each scope includes those before it.
-type Scope uint8
-
-const (
-	noScope     Scope = iota
-	ReadScope         // to see what its user may see
-	SubmitScope       // to submit jobs, to change those of its user, and what is known of their applications
-	AdminScope        // to do what operators may do, if its user is one
-)
-
-var scopeNames = [...]string{ReadScope: "read", SubmitScope: "submit", AdminScope: "admin"}
-
-// ScopeNames returns the names of all scopes, each of which includes those before it.
-func ScopeNames() []string { return scopeNames[ReadScope:] }
-
-// String returns the name of s; empty if s is not a scope.
-func (s Scope) String() string { return scopeNames[s] }
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Scope) UnmarshalText(text []byte) error {
-	i := slices.Index(scopeNames[:], string(text))
-	if i <= int(noScope) {
-		return fmt.Errorf("scope %q: must be one of %s", text, strings.Join(ScopeNames(), ", "))
-	}
-	*s = Scope(i)
-	return nil
-}
-
 // needs returns the scope that a token needs for an operation; noScope if no token is enough. What is no request to see
 // something changes something, but for a plan: its job is too long for an address.
-func (who access) needs(method, operation string) Scope {
+func (who access) needs(method, operation string) api.Scope {
 	switch {
 	case who == local:
-		return noScope
+		return api.NoScope
 	case who == operator:
-		return AdminScope
+		return api.AdminScope
 	case method == http.MethodGet, operation == "plan":
-		return ReadScope
+		return api.ReadScope
 	}
-	return SubmitScope
+	return api.SubmitScope
 }
 
 // tokenWords says in the document of the API which token an operation needs.
-func tokenWords(s Scope) string {
-	if s == noScope {
+func tokenWords(s api.Scope) string {
+	if s == api.NoScope {
 		return " Not over the network."
 	}
 	return fmt.Sprintf(" Over the network, the token needs the scope %s.", s)
 }
 
 // allow returns an error unless a token of scope s is enough for an operation that needs a scope.
-func allow(s, needs Scope, operation string) error {
+func allow(s, needs api.Scope, operation string) error {
 	switch {
-	case needs == noScope:
+	case needs == api.NoScope:
 		return api.Errorf(api.Denied, "%s: needs the unix socket of the daemon, and is not possible over the network",
 			operation)
 	case s < needs:
@@ -177,8 +146,8 @@ func shows(t reflect.Type, seen map[reflect.Type]bool) bool {
 
 // guard knows what the rules depend on.
 type guard struct {
-	uid       uint32 // the daemon's user
-	operators *Group // nil means none
+	uid       uint32     // the daemon's user
+	operators *api.Group // nil means none
 	ownerOf   func(context.Context, cluster.JobID) (api.Owner, error)
 }
 
@@ -197,7 +166,8 @@ func (g *guard) operates(c *cluster.Credentials) bool {
 
 // admit applies a rule to a request, and returns the context in which the operation is called. needs is the scope
 // that a token must have.
-func (g *guard) admit(ctx context.Context, who access, needs Scope, operation string, in any) (context.Context, error) {
+func (g *guard) admit(ctx context.Context, who access, needs api.Scope, operation string, in any) (context.Context,
+	error) {
 	scope, byToken := scopeOf(ctx)
 	if byToken {
 		if err := allow(scope, needs, operation); err != nil {
@@ -211,7 +181,7 @@ func (g *guard) admit(ctx context.Context, who access, needs Scope, operation st
 	if err != nil {
 		return ctx, err
 	}
-	c := &caller{from, g.operates(&from) && (!byToken || scope == AdminScope)}
+	c := &caller{from, g.operates(&from) && (!byToken || scope == api.AdminScope)}
 	ctx = context.WithValue(ctx, callerKey{}, c)
 	switch {
 	case c.operator || who == sizes || who == local || who == own:

@@ -87,9 +87,10 @@ func guardedServer(t testing.TB, job api.Job) (s *Server, d *fake, p *fakeStore)
 	d.found = foundOf(&job)
 	d.logs = []api.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file, Ended: true}}
 	close(d.ended)
-	about := Daemon{UID: daemonUser, Operators: &Group{Name: "ops", GID: operators}}
+	about := api.Daemon{UID: daemonUser, Operators: &api.Group{Name: "ops", GID: operators}}
 	p = newFakeStore()
-	p.fakeProfiles["p"] = store.Profile{Measured: store.Measured{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}}
+	p.fakeProfiles["p"] = store.Profile{Measured: api.Measured{Elasticity: cluster.Elasticity{Kind: cluster.Step,
+		Factor: 2}}}
 	if job.Name != "" {
 		d.quotas = []api.QuotaUse{{User: secret + "quotas.user"}, {Queue: secret + "quotas.queue"}}
 	}
@@ -128,7 +129,7 @@ func eachOperation(t *testing.T) (all []operation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded, err := json.Marshal(RecordedRuns{history})
+	recorded, err := json.Marshal(api.RecordedRuns{History: history})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,9 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -61,7 +59,7 @@ func (p JobPath) job() (cluster.JobID, error) { return p.id(), nil }
 
 // id returns the task that the path names.
 func (p TaskPath) id() (cluster.TaskID, error) {
-	id, err := ParseTask(p.Task)
+	id, err := api.ParseTask(p.Task)
 	if err != nil {
 		return id, api.Errorf(api.Invalid, "%v", err)
 	}
@@ -76,22 +74,7 @@ func (p TaskPath) job() (cluster.JobID, error) {
 
 // patterns are the forms of parameters, as the document has them, by the names that tags have for them.
 var patterns = map[string]*regexp.Regexp{
-	"task": TaskForm,
-}
-
-// TaskForm is the form of the text of a task, whose numbers fit in a TaskID.
-var TaskForm = regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,9}){0,2}$`)
-
-// ParseTask parses "7", "7.0" or "7.0.2": job, stage and index. Stage and index are 0 if left out.
-func ParseTask(text string) (cluster.TaskID, error) {
-	if !TaskForm.MatchString(text) {
-		return cluster.TaskID{}, fmt.Errorf("task %q: must be JOB or JOB.STAGE.INDEX, such as 7 or 7.0.2", clipped(text))
-	}
-	var numbers [3]int64
-	for i, part := range strings.Split(text, ".") {
-		numbers[i], _ = strconv.ParseInt(part, 10, 64) // the pattern admits nothing else
-	}
-	return cluster.TaskID{Job: cluster.JobID(numbers[0]), Stage: int32(numbers[1]), Index: int32(numbers[2])}, nil
+	"task": api.TaskForm,
 }
 
 // handler returns the handler of all requests to the API.
@@ -119,12 +102,12 @@ func (s *Server) handler() http.Handler {
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if has := a.methods(r); len(has) > 0 {
 			w.Header().Set("Allow", strings.Join(has, ", "))
-			writeError(w, wrongFor(http.StatusMethodNotAllowed, api.NotFound, "", "method", clipped(r.Method),
-				"must be one of %s at %s", strings.Join(has, ", "), clipped(r.URL.Path)))
+			writeError(w, wrongFor(http.StatusMethodNotAllowed, api.NotFound, "", "method", api.Clipped(r.Method),
+				"must be one of %s at %s", strings.Join(has, ", "), api.Clipped(r.URL.Path)))
 			return
 		}
 		writeError(w, api.Errorf(api.NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method,
-			clipped(r.URL.Path)))
+			api.Clipped(r.URL.Path)))
 	})
 	return s.metrics.counted(a.doc, a.mux)
 }
@@ -140,19 +123,19 @@ func (a *operations) methods(r *http.Request) (has []string) {
 }
 
 // status returns the state of the daemon and its nodes.
-func (s *Server) status(ctx context.Context) (Status, error) {
+func (s *Server) status(ctx context.Context) (api.Status, error) {
 	status, err := s.driver.Status(ctx)
 	about := s.daemon
 	about.Configuration = s.configuration.Load()
 	about.Listens = s.listens()
-	return Status{Daemon: about, ClusterStatus: status}, err
+	return api.Status{Daemon: about, ClusterStatus: status}, err
 }
 
 func (s *Server) machine(a *operations) {
 	register(a, anyone, "GET", "/v1/status", "status", "Return the state of the daemon and its nodes", 200,
-		func(ctx context.Context, _ *struct{}) (*body[Status], error) {
+		func(ctx context.Context, _ *struct{}) (*body[api.Status], error) {
 			status, err := s.status(ctx)
-			return &body[Status]{status}, err
+			return &body[api.Status]{status}, err
 		})
 	register(a, operator, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
 		func(ctx context.Context, in *struct {
@@ -172,14 +155,9 @@ func (s *Server) machine(a *operations) {
 		})
 }
 
-// Submitted is the answer to a submission.
-type Submitted struct {
-	ID int64 `json:"id"`
-}
-
 func (s *Server) jobs(a *operations) {
 	register(a, anyone, "POST", "/v1/jobs", "submit", "Submit a job", 201,
-		func(ctx context.Context, in *keyed[Submission]) (*body[Submitted], error) {
+		func(ctx context.Context, in *keyed[api.Submission]) (*body[api.Submitted], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
@@ -189,7 +167,7 @@ func (s *Server) jobs(a *operations) {
 				return nil, err
 			}
 			id, err := s.driver.Submit(ctx, job)
-			return &body[Submitted]{Submitted{int64(id)}}, err
+			return &body[api.Submitted]{api.Submitted{ID: int64(id)}}, err
 		})
 	register(a, sizes, "GET", "/v1/jobs", "jobs", "List jobs", 200,
 		func(ctx context.Context, in *listJobs) (*body[[]api.Job], error) {
@@ -317,46 +295,40 @@ func (s *Server) tasks(a *operations) {
 			if err != nil {
 				return nil, err
 			}
-			return s.output(ctx, Output{Task: id, Run: in.Run, Stderr: in.Stderr, Follow: in.Follow, From: in.From, All: in.All})
+			return s.output(ctx, api.Output{Task: id, Run: in.Run, Stderr: in.Stderr, Follow: in.Follow, From: in.From,
+				All: in.All})
 		})
 }
 
-// NamedProfile is a stored profile with its name.
-type NamedProfile struct {
-	Name string    `json:"name"`
-	Made time.Time `json:"made"`
-	store.Measured
-}
-
 // Profile is a profile to be stored. It is complete, because what was left out would be stored as a measured zero.
-type Profile struct{ store.Measured }
+type Profile struct{ api.Measured }
 
 func (*Profile) complete() {}
 
-func profileOf(p store.Profile) NamedProfile {
-	return NamedProfile{Name: p.Name, Made: time.Unix(0, int64(p.Made)), Measured: p.Measured}
+func profileOf(p store.Profile) api.NamedProfile {
+	return api.NamedProfile{Name: p.Name, Made: time.Unix(0, int64(p.Made)), Measured: p.Measured}
 }
 
 func (s *Server) knowledge(a *operations) {
 	s.applications(a)
 	register(a, anyone, "GET", "/v1/profiles", "profiles", "List the caller's profiles", 200,
-		func(ctx context.Context, in *named) (*body[[]NamedProfile], error) {
+		func(ctx context.Context, in *named) (*body[[]api.NamedProfile], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
 			}
 			stored, err := s.profiles.Profiles(ctx, caller.UID, caller.User)
 			stored = pageOf(in, stored, func(p *store.Profile) string { return p.Name })
-			out := make([]NamedProfile, len(stored))
+			out := make([]api.NamedProfile, len(stored))
 			for i := range stored {
 				out[i] = profileOf(stored[i])
 			}
-			return &body[[]NamedProfile]{out}, err
+			return &body[[]api.NamedProfile]{out}, err
 		})
 	register(a, anyone, "GET", "/v1/profiles/{name}", "profile", "Return a profile of the caller", 200,
 		func(ctx context.Context, in *struct {
 			Name string `path:"name"`
-		}) (*body[NamedProfile], error) {
+		}) (*body[api.NamedProfile], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
@@ -365,7 +337,7 @@ func (s *Server) knowledge(a *operations) {
 			if errors.Is(err, store.ErrNotFound) {
 				return nil, api.Errorf(api.NotFound, "profile %q: does not exist; `bellows profile` measures it", in.Name)
 			}
-			return &body[NamedProfile]{profileOf(stored)}, err
+			return &body[api.NamedProfile]{profileOf(stored)}, err
 		})
 	register(a, anyone, "PUT", "/v1/profiles/{name}", "store-profile",
 		"Store a profile, in place of an old profile of the same name", 204, func(ctx context.Context, in *struct {

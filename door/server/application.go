@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -11,17 +10,9 @@ import (
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// Application is everything that is stored about an application of the caller.
-type Application struct {
-	Name     string        `json:"name"`
-	Measured *NamedProfile `json:"measured,omitempty" doc:"what less memory costs, as bellows profile measured it"`
-	Learned  []api.Learned `json:"learned,omitempty" doc:"what its runs taught, by stage"`
-	Trouble  string        `json:"trouble,omitempty" doc:"why what was measured, or what its runs taught, cannot be read"`
-}
-
 // applicationOf returns the answer about a stored application.
-func (s *Server) applicationOf(ctx context.Context, a *store.App) (Application, error) {
-	out := Application{Name: a.Name}
+func (s *Server) applicationOf(ctx context.Context, a *store.App) (api.Application, error) {
+	out := api.Application{Name: a.Name}
 	if a.Profile != nil {
 		p := profileOf(*a.Profile)
 		out.Measured = &p
@@ -40,17 +31,6 @@ func (s *Server) applicationOf(ctx context.Context, a *store.App) (Application, 
 		out.Trouble, err = out.Trouble+err.Error(), nil
 	}
 	return out, err
-}
-
-// RecordedRuns are runs of applications that another system recorded.
-type RecordedRuns struct {
-	History json.RawMessage `json:"history" doc:"a history, as package profile writes it, with its version; the owners in it do not count"`
-}
-
-// ImportedRuns is what was learned from RecordedRuns.
-type ImportedRuns struct {
-	Apps  []api.Imported `json:"apps"`
-	Notes []string       `json:"notes,omitempty" doc:"what was not sound and was left out, in a sentence each"`
 }
 
 // ApplicationPath names an application of the caller.
@@ -98,22 +78,22 @@ func (s *Server) applications(a *operations) {
 		func(ctx context.Context, in *struct {
 			named
 			ofUser
-		}) (*body[[]Application], error) {
+		}) (*body[[]api.Application], error) {
 			stored, err := in.apps(ctx, s)
 			if err != nil {
 				return nil, err
 			}
 			stored = pageOf(&in.named, stored, func(a *store.App) string { return a.Name })
-			out := make([]Application, len(stored))
+			out := make([]api.Application, len(stored))
 			for i := range stored {
 				if out[i], err = s.applicationOf(ctx, &stored[i]); err != nil {
 					return nil, err
 				}
 			}
-			return &body[[]Application]{out}, nil
+			return &body[[]api.Application]{out}, nil
 		})
 	register(a, anyone, "GET", "/v1/apps/{name}", "application", "Return what is known of an application of the caller",
-		200, func(ctx context.Context, in *ApplicationPath) (*body[Application], error) {
+		200, func(ctx context.Context, in *ApplicationPath) (*body[api.Application], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
@@ -123,11 +103,11 @@ func (s *Server) applications(a *operations) {
 				return nil, in.unknown(err)
 			}
 			out, err := s.applicationOf(ctx, &stored)
-			return &body[Application]{out}, err
+			return &body[api.Application]{out}, err
 		})
 	register(a, anyone, "POST", "/v1/apps", "import-runs",
 		"Add runs that another system recorded to what is known of the caller's applications", 200,
-		func(ctx context.Context, in *body[RecordedRuns]) (*body[ImportedRuns], error) {
+		func(ctx context.Context, in *body[api.RecordedRuns]) (*body[api.ImportedRuns], error) {
 			caller, err := peer(ctx)
 			if err != nil {
 				return nil, err
@@ -137,7 +117,7 @@ func (s *Server) applications(a *operations) {
 				return nil, api.Errorf(api.Invalid, "%v", err)
 			}
 			out, err := s.driver.Import(ctx, caller, h)
-			return &body[ImportedRuns]{ImportedRuns{out, notes}}, err
+			return &body[api.ImportedRuns]{api.ImportedRuns{Apps: out, Notes: notes}}, err
 		})
 	register(a, own, "DELETE", "/v1/apps/{name}", "forget-application",
 		"Forget all that is known of an application of the caller", 204, func(ctx context.Context, in *struct {

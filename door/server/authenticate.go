@@ -62,8 +62,8 @@ func cutIfEnded(ctx context.Context) {
 type scopeKey struct{}
 
 // scopeOf returns the scope of the token of a request; ok is false for a request over the socket, which needs none.
-func scopeOf(ctx context.Context) (s Scope, ok bool) {
-	s, ok = ctx.Value(scopeKey{}).(Scope)
+func scopeOf(ctx context.Context) (s api.Scope, ok bool) {
+	s, ok = ctx.Value(scopeKey{}).(api.Scope)
 	return s, ok
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -138,9 +137,10 @@ func decode(text []byte, into any, most int) *api.Error {
 		if other.Field != "" {
 			where, field = "request body, field ", fault.FieldPath(other.Field)
 		}
-		return wrongIn(where, field, "", "must be of type %s, but is a JSON %s", jsonType(other.Type), clipped(other.Value))
+		return wrongIn(where, field, "", "must be of type %s, but is a JSON %s", jsonType(other.Type),
+			api.Clipped(other.Value))
 	case err != nil:
-		return wrong("request body", "", "%s", clipped(err.Error()))
+		return wrong("request body", "", "%s", api.Clipped(err.Error()))
 	}
 	if _, ok := into.(complete); ok {
 		if field := missing(text, reflect.TypeOf(into)); field != "" {
@@ -190,13 +190,4 @@ func countValues(text []byte) int {
 		}
 	}
 	return n
-}
-
-// clipped shortens a part of a request for a message of one line.
-func clipped(text string) string {
-	const longest = 300
-	if len(text) > longest {
-		return fmt.Sprintf("%s...", text[:longest])
-	}
-	return text
 }

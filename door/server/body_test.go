@@ -32,7 +32,7 @@ func asUser(ctx context.Context, uid uint32, name string, groups ...uint32) cont
 
 // An empty JSON value takes memory, too: the number of values is bounded as well as the number of bytes.
 func TestBodyOfManyValues(t *testing.T) {
-	handler := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
+	handler := New(newFake(), &fakePools{}, fakeProfiles{}, api.Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 	objects := `{"dir":"/","stages":[{}` + strings.Repeat(",{}", mostValues) + `]}`
 	texts := `{"dir":"/","stages":[{"args":[""` + strings.Repeat(`,""`, mostValues) + `]}]}`
 	commas := `{"dir":"/","stages":[{"args":["a` + strings.Repeat(`,[{\"`, mostValues) + `"]}]}`
@@ -105,7 +105,7 @@ func TestLargeBodiesWaitForEachOther(t *testing.T) {
 func TestBug(t *testing.T) {
 	var log bytes.Buffer
 	d := &buggy{fake: newFake()}
-	s := New(d, &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.NewTextHandler(&log, nil)))
+	s := New(d, &fakePools{}, fakeProfiles{}, api.Daemon{}, slog.New(slog.NewTextHandler(&log, nil)))
 	answer := httptest.NewRecorder()
 	s.http.Handler.ServeHTTP(answer, asCaller("GET", "/v1/status", nil))
 	var e api.Error
@@ -140,7 +140,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add("GET", "/v1/jobs/9223372036854775808?ended=1", "")
 	f.Add("GET", "/v1/tasks/1.-2.3/output?from=-1&follow=x", "")
 	f.Add("DELETE", "/v1/jobs/1", "\x00")
-	handler := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
+	handler := New(newFake(), &fakePools{}, fakeProfiles{}, api.Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 	f.Fuzz(func(t *testing.T, method, address, body string) {
 		if strings.Contains(address, "ended") || strings.Contains(address, "follow") {
 			return // waits for input that does not come

@@ -20,8 +20,8 @@ func TestBulk(t *testing.T) {
 	d := newFake()
 	c, _ := start(t, d, newFakeStore())
 	all, own := &cluster.Inherited{Umask: 0o027}, &cluster.Inherited{Umask: 0o077}
-	ids, err := c.SubmitAll(context.Background(), Bulk{Env: []string{"A=all"}, Dir: "/all", Inherited: all,
-		Jobs: []Submission{
+	ids, err := c.SubmitAll(context.Background(), api.Bulk{Env: []string{"A=all"}, Dir: "/all", Inherited: all,
+		Jobs: []api.Submission{
 			{Name: "first"}, {Name: "second", Env: []string{"A=own"}, Dir: "/own", Inherited: own},
 			{Name: "third", Env: []string{}}}})
 	if err != nil || !slices.Equal(ids, []cluster.JobID{1, 2, 3}) {
@@ -56,10 +56,10 @@ func TestBulkThatIsWrong(t *testing.T) {
 		want       string // the error; "" is success
 		index      int    // -1 is none
 	}{
-		{"the most jobs", many(MostInBulk, job), "", -1},
-		{"large jobs", many(MostInBulk, wide), "", -1},
+		{"the most jobs", many(api.MostInBulk, job), "", -1},
+		{"large jobs", many(api.MostInBulk, wide), "", -1},
 		{"no jobs", `{"dir":"/","jobs":[]}`, "jobs 0: must be 1 to 10000", -1},
-		{"a job too many", many(MostInBulk+1, job), "jobs 10001: must be 1 to 10000", -1},
+		{"a job too many", many(api.MostInBulk+1, job), "jobs 10001: must be 1 to 10000", -1},
 		{"no list", `{"jobs":{}}`, "request body, field jobs: must be of type array, but is a JSON object", -1},
 		{"a wrong job", many(7312, job)[:len(many(7312, job))-2] + `,{"stages":[{"tasks":"x"}]},` + job + `]}`,
 			"jobs[7312]: request body, field stages.tasks: must be of type integer, but is a JSON string", 7312},
@@ -72,13 +72,13 @@ func TestBulkThatIsWrong(t *testing.T) {
 	}
 	for _, tt := range tests {
 		d := newFake()
-		handler := New(d, &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
+		handler := New(d, &fakePools{}, newFakeStore(), api.Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, asCaller("POST", "/v1/jobs/bulk", strings.NewReader(tt.body)))
 		if tt.want == "" {
-			var got SubmittedBulk
+			var got api.SubmittedBulk
 			if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || answer.Code != 201 ||
-				len(got.IDs) != MostInBulk || got.IDs[MostInBulk-1] != MostInBulk {
+				len(got.IDs) != api.MostInBulk || got.IDs[api.MostInBulk-1] != api.MostInBulk {
 				t.Errorf("%s: %d %.200s", tt.name, answer.Code, answer.Body)
 			}
 			continue

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bellows-rm/bellows/door/peercred"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -102,7 +103,7 @@ type party struct {
 func partyOf(c net.Conn) (p party, ok bool, err error) {
 	switch c := c.(type) {
 	case *net.UnixConn:
-		from, err := credentials(c)
+		from, err := peercred.Credentials(c)
 		if err != nil {
 			return party{}, true, err
 		}

@@ -24,7 +24,7 @@ func crowd(t *testing.T, most int) (socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), &fakePools{}, fakeProfiles{}, api.Daemon{UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
 	s.connections.most = most
 	serveUntilEnd(t, s, func() error { return s.Serve(l) })
 	return socket
@@ -118,7 +118,7 @@ func TestConnectionsLeaveDescriptors(t *testing.T) {
 			t.Errorf("%d connections with %d descriptors leave less than one half", got, descriptors)
 		}
 	}
-	if s := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{},
+	if s := New(newFake(), &fakePools{}, fakeProfiles{}, api.Daemon{},
 		slog.New(slog.DiscardHandler)); s.connections.most != connectionsFor(descriptorLimit()) {
 		t.Errorf("a server takes %d connections", s.connections.most)
 	}

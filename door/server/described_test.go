@@ -24,10 +24,9 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/live/store"
-	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // description is a server's API document, and which of its operations were carried out.
@@ -229,7 +228,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	for name, set := range map[string]func(reflect.Value){"empty": func(reflect.Value) {}, "full": fill} {
 		t.Run(name, func(t *testing.T) {
 			driver := newLavish(t, set)
-			profile, job, task := store.Measured{}, Submission{}, cluster.TaskID{Job: 1}
+			profile, job, task := api.Measured{}, api.Submission{}, cluster.TaskID{Job: 1}
 			set(reflect.ValueOf(&profile).Elem())
 			set(reflect.ValueOf(&job).Elem())
 			profile.Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2} // the API checks it
@@ -259,24 +258,24 @@ func recordedRun() *profile.History {
 }
 
 // everyOperation calls every operation and returns the results.
-func everyOperation(c *Client, job Submission, profile store.Measured, task cluster.TaskID) map[string]error {
+func everyOperation(c *client.Client, job api.Submission, profile api.Measured, task cluster.TaskID) map[string]error {
 	ctx := context.Background()
 	errs := map[string]error{}
-	_, errs["profiles, while there are none"] = Call[[]NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)
+	_, errs["profiles, while there are none"] = client.Call[[]api.NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)
 	errs["store-profile"] = c.PutProfile(ctx, "p", profile)
-	_, errs["profiles"] = Call[[]NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)
+	_, errs["profiles"] = client.Call[[]api.NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)
 	_, errs["profile"] = c.Profile(ctx, "p")
 	_, errs["applications"] = c.Apps(ctx, "")
 	_, errs["application"] = c.App(ctx, "p")
 	_, errs["import-runs"] = c.Import(ctx, recordedRun())
 	errs["forget-application"] = c.ForgetApp(ctx, "", "p")
 	_, errs["status"] = c.Status(ctx)
-	_, errs["health"] = Call[Health](ctx, c, "GET", "/v1/health", nil, nil)
-	_, errs["ready"] = Call[Readiness](ctx, c, "GET", "/v1/ready", nil, nil)
+	_, errs["health"] = client.Call[Health](ctx, c, "GET", "/v1/health", nil, nil)
+	_, errs["ready"] = client.Call[Readiness](ctx, c, "GET", "/v1/ready", nil, nil)
 	_, errs["submit"] = c.Submit(ctx, job)
-	_, errs["submit-bulk"] = c.SubmitAll(ctx, Bulk{Dir: "/", Jobs: []Submission{job, job}})
+	_, errs["submit-bulk"] = c.SubmitAll(ctx, api.Bulk{Dir: "/", Jobs: []api.Submission{job, job}})
 	_, errs["jobs"] = c.Jobs(ctx)
-	for _, err := range c.JobPages(ctx, true, JobFilter{}) {
+	for _, err := range c.JobPages(ctx, true, api.JobFilter{}) {
 		errs["jobs, all"] = err
 	}
 	_, errs["job"] = c.Job(ctx, 1, true)
@@ -284,7 +283,7 @@ func everyOperation(c *Client, job Submission, profile store.Measured, task clus
 	_, errs["usage"] = c.Usage(ctx, 1, 7)
 	_, errs["explain"] = c.Explain(ctx, 1)
 	_, errs["plan"] = c.Present(ctx, job)
-	_, errs["logs"] = Call[[]api.LogFile](ctx, c, "GET", "/v1/jobs/1/logs", nil, nil)
+	_, errs["logs"] = client.Call[[]api.LogFile](ctx, c, "GET", "/v1/jobs/1/logs", nil, nil)
 	sink, err := c.Input(ctx, 1)
 	if errs["input"] = err; err == nil {
 		errs["input, closed"] = sink.Close()
@@ -297,12 +296,12 @@ func everyOperation(c *Client, job Submission, profile store.Measured, task clus
 		break
 	}
 	_, errs["task"] = c.WaitTask(ctx, task)
-	_, errs["output"] = c.Output(ctx, io.Discard, Output{Task: task})
+	_, errs["output"] = c.Output(ctx, io.Discard, api.Output{Task: task})
 	for what, id := range map[string]cluster.TaskID{"job": {}, "task": task} {
 		errs["pause a "+what] = c.Pause(ctx, 1, id, true)
 		errs["resume a "+what] = c.Resume(ctx, 1, id)
 	}
-	_, errs["put-pool"] = c.PutPool(ctx, "", fleet.Spec{Name: "p", Command: []string{"sleep"},
+	_, errs["put-pool"] = c.PutPool(ctx, "", api.PoolSpec{Name: "p", Command: []string{"sleep"},
 		Settings: map[string]string{"a": "b"}, Inherited: job.Inherited})
 	_, errs["pools"] = c.Pools(ctx, "")
 	_, errs["pool"] = c.Pool(ctx, "", "p")
@@ -317,7 +316,7 @@ func everyOperation(c *Client, job Submission, profile store.Measured, task clus
 	say("collect", "POST", "/applications/1/results", executor.Collect{})
 	say("cancel-application", "DELETE", "/applications/1", executor.Cancellation{})
 	errs["remove-pool"] = c.RemovePool(ctx, "", "p")
-	issued, err := c.CreateToken(ctx, NewToken{Scope: SubmitScope, Lifetime: time.Hour})
+	issued, err := c.CreateToken(ctx, api.NewToken{Scope: api.SubmitScope, Lifetime: time.Hour})
 	errs["create-token"] = err
 	_, errs["quotas"] = c.Quotas(ctx, "")
 	_, errs["tokens"] = c.Tokens(ctx)
@@ -329,7 +328,7 @@ func everyOperation(c *Client, job Submission, profile store.Measured, task clus
 }
 
 // sendMessage sends a message, with bytes, and reads the answer.
-func sendMessage(c *Client, method, path string, head any) error {
+func sendMessage(c *client.Client, method, path string, head any) error {
 	text, err := executor.Encode(head, []byte("\x00\n"))
 	if err != nil {
 		return err
@@ -339,7 +338,7 @@ func sendMessage(c *Client, method, path string, head any) error {
 		return err
 	}
 	r.Header.Set("Content-Type", executor.MediaType)
-	answer, err := c.do(r)
+	answer, err := sent(c, r)
 	if err != nil {
 		return err
 	}
@@ -403,7 +402,8 @@ func fill(v reflect.Value) {
 
 // A check of the check above: it finds every kind of disagreement.
 func TestDescriptionIsStrict(t *testing.T) {
-	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
+	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, api.Daemon{},
+		slog.New(slog.DiscardHandler)).http.Handler)
 	job, err := json.Marshal(api.Job{})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/api"
@@ -369,19 +371,20 @@ func (s *fakeStore) change(id int64, f func(*store.Token)) error {
 
 // start serves d on a socket in a folder of the test's own, and returns a client. Every request and answer is checked
 // against the API's document.
-func start(t *testing.T, d Driver, p Store) (c *Client, socket string) {
+func start(t *testing.T, d Driver, p Store) (c *client.Client, socket string) {
 	t.Helper()
 	c, socket, _ = startDescribed(t, d, p)
 	return c, socket
 }
 
-func startDescribed(t *testing.T, d Driver, p Store) (c *Client, socket string, about *description) {
+func startDescribed(t *testing.T, d Driver, p Store) (c *client.Client, socket string, about *description) {
 	t.Helper()
 	return startBehind(t, d, p, func(h http.Handler) http.Handler { return h })
 }
 
 // startBehind is startDescribed behind another handler.
-func startBehind(t *testing.T, d Driver, p Store, before func(http.Handler) http.Handler) (c *Client, socket string,
+func startBehind(t *testing.T, d Driver, p Store, before func(http.Handler) http.Handler) (c *client.Client,
+	socket string,
 	about *description) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
@@ -389,12 +392,12 @@ func startBehind(t *testing.T, d Driver, p Store, before func(http.Handler) http
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(d, &fakePools{}, p, Daemon{Version: "test", PID: os.Getpid(), UID: uint32(os.Getuid())},
+	s := New(d, &fakePools{}, p, api.Daemon{Version: "test", PID: os.Getpid(), UID: uint32(os.Getuid())},
 		slog.New(slog.DiscardHandler))
 	about = asDescribed(t, s.http.Handler)
 	s.http.Handler = before(about)
 	serveUntilEnd(t, s, func() error { return s.Serve(l) })
-	return NewClient(socket), socket, about
+	return client.New(socket), socket, about
 }
 
 // serveUntilEnd lets a server answer requests until the end of the test.
@@ -414,7 +417,21 @@ func serveUntilEnd(t *testing.T, s *Server, serve func() error) {
 var _ net.Listener = (*listener)(nil)
 
 // httpOf returns what sends the requests of a client.
-func httpOf(c *Client) *http.Client {
+func httpOf(c *client.Client) *http.Client {
 	h, _ := c.Messages("")
 	return h
+}
+
+// sent sends a request of a client. An answer that is an error is returned as that.
+func sent(c *client.Client, r *http.Request) (*http.Response, error) {
+	answer, err := httpOf(c).Do(r)
+	if err != nil || answer.StatusCode < 400 {
+		return answer, err
+	}
+	defer answer.Body.Close()
+	e := &api.Error{}
+	if err := json.NewDecoder(answer.Body).Decode(e); err != nil {
+		return nil, err
+	}
+	return nil, e
 }

@@ -12,26 +12,25 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // fakePools are Pools that record what was put, and whose messages a handler answers, the same for all pools; by
 // default stubAnswers.
 type fakePools struct {
 	mu      sync.Mutex
-	all     map[fleet.Ref]fleet.Detail
+	all     map[api.PoolRef]api.PoolDetail
 	by      []cluster.Credentials
 	handler http.Handler
 }
 
 // ofAda has pool p of ada.
 func ofAda() *fakePools {
-	r := fleet.Ref{UID: 1000, User: "ada", Name: "p"}
-	return &fakePools{all: map[fleet.Ref]fleet.Detail{r: {Summary: fleet.Summary{Ref: r,
-		Spec: fleet.Spec{Name: "p", Env: []string{secret + "env"}, Command: []string{secret + "command"}}}}}}
+	r := api.PoolRef{UID: 1000, User: "ada", Name: "p"}
+	return &fakePools{all: map[api.PoolRef]api.PoolDetail{r: {PoolSummary: api.PoolSummary{PoolRef: r,
+		Spec: api.PoolSpec{Name: "p", Env: []string{secret + "env"}, Command: []string{secret + "command"}}}}}}
 }
 
-func (f *fakePools) find(r fleet.Ref) (fleet.Detail, error) {
+func (f *fakePools) find(r api.PoolRef) (api.PoolDetail, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	d, ok := f.all[r]
@@ -41,23 +40,23 @@ func (f *fakePools) find(r fleet.Ref) (fleet.Detail, error) {
 	return d, nil
 }
 
-func (f *fakePools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, s fleet.Spec) (created bool,
+func (f *fakePools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, s api.PoolSpec) (created bool,
 	err error) {
-	r := fleet.Ref{UID: owner.UID, User: owner.Name, Name: s.Name}
+	r := api.PoolRef{UID: owner.UID, User: owner.Name, Name: s.Name}
 	_, err = f.find(r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.all == nil {
-		f.all = map[fleet.Ref]fleet.Detail{}
+		f.all = map[api.PoolRef]api.PoolDetail{}
 	}
 	f.by = append(f.by, by)
 	d := f.all[r]
-	d.Ref, d.Spec = r, s
+	d.PoolRef, d.Spec = r, s
 	f.all[r] = d
 	return err != nil, nil
 }
 
-func (f *fakePools) Delete(_ context.Context, by cluster.Credentials, r fleet.Ref) error {
+func (f *fakePools) Delete(_ context.Context, by cluster.Credentials, r api.PoolRef) error {
 	if _, err := f.find(r); err != nil {
 		return err
 	}
@@ -68,20 +67,22 @@ func (f *fakePools) Delete(_ context.Context, by cluster.Credentials, r fleet.Re
 	return nil
 }
 
-func (f *fakePools) List(context.Context) (all []fleet.Summary, err error) {
+func (f *fakePools) List(context.Context) (all []api.PoolSummary, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, r := range slices.SortedFunc(maps.Keys(f.all), func(a, b fleet.Ref) int {
+	for _, r := range slices.SortedFunc(maps.Keys(f.all), func(a, b api.PoolRef) int {
 		return strings.Compare(a.User+a.Name, b.User+b.Name)
 	}) {
-		all = append(all, f.all[r].Summary)
+		all = append(all, f.all[r].PoolSummary)
 	}
 	return all, nil
 }
 
-func (f *fakePools) Detail(_ context.Context, r fleet.Ref) (fleet.Detail, error) { return f.find(r) }
+func (f *fakePools) Detail(_ context.Context, r api.PoolRef) (api.PoolDetail, error) {
+	return f.find(r)
+}
 
-func (f *fakePools) Handler(r fleet.Ref) (http.Handler, error) {
+func (f *fakePools) Handler(r api.PoolRef) (http.Handler, error) {
 	if _, err := f.find(r); err != nil {
 		return nil, err
 	}

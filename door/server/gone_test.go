@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -27,7 +28,7 @@ func TestDaemonIsKilledMeanwhile(t *testing.T) {
 		}
 	}()
 	for range 2000 {
-		if _, err := NewClient(socket).Wait(context.Background(), 1); api.KindOf(err) != api.Unavailable {
+		if _, err := client.New(socket).Wait(context.Background(), 1); api.KindOf(err) != api.Unavailable {
 			t.Fatalf("%v: %v", api.KindOf(err), err)
 		}
 	}

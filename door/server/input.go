@@ -8,9 +8,6 @@ import (
 	"github.com/bellows-rm/bellows/node/input"
 )
 
-// inputProtocol is the protocol that a connection with input is upgraded to: see package input.
-const inputProtocol = "bellows-input"
-
 // relay passes input from a client to the program, and acknowledgements back, until one of them ends; it closes both.
 // If the client disconnects without having ended the input, it will not connect again, and relay ends the input. If
 // this daemon ends, the client connects again.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/input"
 )
 
@@ -61,7 +62,7 @@ func TestInputWithTheRequest(t *testing.T) {
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	var sent bytes.Buffer
 	sent.WriteString("POST /v1/jobs/1/input HTTP/1.1\r\nHost: bellows\r\nConnection: Upgrade\r\nUpgrade: " +
-		inputProtocol + "\r\n\r\n")
+		input.Protocol + "\r\n\r\n")
 	text := strings.Repeat("line\n", 100)
 	for _, frame := range []string{text, ""} {
 		if err := input.WriteFrame(&sent, []byte(frame)); err != nil {
@@ -86,7 +87,7 @@ func TestInputWithTheRequest(t *testing.T) {
 func TestInputEndsWithItsClient(t *testing.T) {
 	for _, daemon := range []bool{false, true} {
 		d, p, served := feeding()
-		s := New(d, &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
+		s := New(d, &fakePools{}, fakeProfiles{}, api.Daemon{}, slog.New(slog.DiscardHandler))
 		here, there := net.Pipe()
 		relayed := make(chan struct{})
 		go func() { s.relay(t.Context(), there, d.input); close(relayed) }()

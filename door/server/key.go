@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // keyed is a request that can have a key: draft-ietf-httpapi-idempotency-key-header. Of the other requests, none does
@@ -46,7 +47,7 @@ func (k *keyed[T]) key() (live.Key, error) {
 		ok = ok && visible(text[i])
 	}
 	if !ok {
-		return live.Key{}, wrong("Idempotency-Key", strconv.Quote(clipped(k.Key)),
+		return live.Key{}, wrong("Idempotency-Key", strconv.Quote(api.Clipped(k.Key)),
 			"must be 1 to %d visible ASCII characters, with or without quotes around them", cluster.LongestName)
 	}
 	return live.Key{Text: text, Digest: k.Digest}, nil

@@ -54,7 +54,7 @@ func TestKeyHeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got struct {
-			Submitted
+			api.Submitted
 			Problem
 		}
 		text, err := io.ReadAll(answer.Body)
@@ -93,7 +93,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 	for i, cuts := range []int32{0, 1, 3} {
 		lost.Store(cuts)
-		id, err := c.Submit(context.Background(), Submission{Dir: "/"})
+		id, err := c.Submit(context.Background(), api.Submission{Dir: "/"})
 		if err != nil || int(id) != i+1 || accepted() != i+1 {
 			t.Errorf("%d answers are lost: job %d, %v, of %d", cuts, id, err, accepted())
 		}
@@ -102,7 +102,7 @@ func TestLostAnswer(t *testing.T) {
 	c.Patience = 400 * time.Millisecond
 	lost.Store(1 << 20)
 	begun := time.Now()
-	if _, err := c.Submit(context.Background(), Submission{Dir: "/"}); api.KindOf(err) != api.Unavailable ||
+	if _, err := c.Submit(context.Background(), api.Submission{Dir: "/"}); api.KindOf(err) != api.Unavailable ||
 		accepted() != 4 {
 		t.Errorf("all answers are lost: %v after %v, %d jobs", err, time.Since(begun), accepted())
 	}

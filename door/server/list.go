@@ -3,8 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"iter"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -12,37 +10,16 @@ import (
 	"github.com/bellows-rm/bellows/live/api"
 )
 
-// jobsOnPage is the largest number of jobs in one answer: some 300 kB of jobs that have ended. Other lists have pages
-// of the same size.
-const jobsOnPage = 1000
-
 // Page is the part of a request for a list that says how much of it is wanted. The entries have an order; whoever
 // wants the next page asks for what follows the last entry.
 type Page struct {
 	Limit int `query:"limit" doc:"the most entries of the answer; an answer with fewer is the last; 0 is the default of the list" minimum:"0" maximum:"1000"`
 }
 
-// JobFilter is the part of a request for jobs that says which are wanted: those with all that is stated. It compares
-// what the caller may see of a job.
-type JobFilter struct {
-	Status string `query:"status" doc:"only jobs of this status" enum:"pending,running,set-aside,succeeded,failed,cancelled"`
-	User   string `query:"user" doc:"only jobs of the user of this name"`
-	Name   string `query:"name" doc:"only jobs of this name"`
-}
-
 // wants reports whether a job is wanted. Only who owns it sees its name.
-func wants(f *JobFilter, j *api.Job, owns bool) bool {
+func wants(f *api.JobFilter, j *api.Job, owns bool) bool {
 	return (f.Status == "" || f.Status == j.Status.String()) && (f.User == "" || f.User == j.Owner) &&
 		(f.Name == "" || owns && f.Name == j.Name)
-}
-
-// putFilter puts a filter into a query.
-func putFilter(f *JobFilter, q url.Values) {
-	for name, text := range map[string]string{"status": f.Status, "user": f.User, "name": f.Name} {
-		if text != "" {
-			q.Set(name, text)
-		}
-	}
 }
 
 // listJobs is a request for jobs.
@@ -50,13 +27,13 @@ type listJobs struct {
 	All   bool  `query:"all" doc:"also jobs that have ended, at most 1000 in one answer"`
 	After int64 `query:"after" doc:"only jobs with a greater id, usually the last id of the page before" minimum:"0"`
 	Page
-	JobFilter
+	api.JobFilter
 }
 
 // list returns the jobs of a page, with more than the caller may see: register cuts it.
 func (s *Server) list(ctx context.Context, in *listJobs) ([]api.Job, error) {
-	limit, after := cmp.Or(in.Limit, jobsOnPage), in.After
-	if in.All && in.JobFilter == (JobFilter{}) {
+	limit, after := cmp.Or(in.Limit, api.JobsOnPage), in.After
+	if in.All && in.JobFilter == (api.JobFilter{}) {
 		page, err := s.driver.JobsAfter(ctx, cluster.JobID(after), limit)
 		if page == nil {
 			page = []api.Job{}
@@ -69,12 +46,12 @@ func (s *Server) list(ctx context.Context, in *listJobs) ([]api.Job, error) {
 		return in.add(out, jobs, cmp.Or(in.Limit, len(jobs)), callerOf(ctx)), err
 	}
 	for {
-		page, err := s.driver.JobsAfter(ctx, cluster.JobID(after), jobsOnPage)
+		page, err := s.driver.JobsAfter(ctx, cluster.JobID(after), api.JobsOnPage)
 		if err != nil {
 			return nil, err
 		}
 		out = in.add(out, page, limit, callerOf(ctx))
-		if len(out) == limit || len(page) < jobsOnPage {
+		if len(out) == limit || len(page) < api.JobsOnPage {
 			return out, nil
 		}
 		after = int64(page[len(page)-1].ID)
@@ -107,7 +84,7 @@ func (in *listTasks) list(all []api.Task) ([]api.Task, error) {
 	var after cluster.TaskID
 	if in.After != "" {
 		var err error
-		if after, err = ParseTask(in.After); err != nil {
+		if after, err = api.ParseTask(in.After); err != nil {
 			return nil, wrong("after", strconv.Quote(in.After), "must be the id of a task, such as 7.0.2")
 		}
 	}
@@ -134,21 +111,4 @@ type named struct {
 func pageOf[T any](in *named, all []T, name func(*T) string) []T {
 	all = slices.DeleteFunc(all, func(one T) bool { return name(&one) <= in.After && in.After != "" })
 	return all[:min(len(all), cmp.Or(in.Limit, len(all)))]
-}
-
-// JobPages returns the jobs that a filter wants by ascending id, one page at a time: all, or those that have not
-// ended. It ends after an error.
-func (c *Client) JobPages(ctx context.Context, all bool, f JobFilter) iter.Seq2[[]api.Job, error] {
-	return func(yield func([]api.Job, error) bool) {
-		q := query("all", all)
-		q.Set("limit", strconv.Itoa(jobsOnPage))
-		putFilter(&f, q)
-		for {
-			page, err := Call[[]api.Job](ctx, c, "GET", "/v1/jobs", q, nil)
-			if !yield(page, err) || err != nil || len(page) < jobsOnPage {
-				return
-			}
-			q.Set("after", strconv.FormatInt(int64(page[len(page)-1].ID), 10))
-		}
-	}
 }

@@ -114,10 +114,10 @@ func TestJobPages(t *testing.T) {
 	c, _ := start(t, d, newFakeStore())
 	for _, tt := range []struct {
 		all    bool
-		filter JobFilter
+		filter api.JobFilter
 		want   int
-	}{{true, JobFilter{}, 2500}, {false, JobFilter{}, 1667}, {true, JobFilter{Name: "rare"}, 3},
-		{true, JobFilter{Status: "failed", User: "bob"}, 166}} {
+	}{{true, api.JobFilter{}, 2500}, {false, api.JobFilter{}, 1667}, {true, api.JobFilter{Name: "rare"}, 3},
+		{true, api.JobFilter{Status: "failed", User: "bob"}, 166}} {
 		n, last := 0, cluster.JobID(0)
 		for page, err := range c.JobPages(context.Background(), tt.all, tt.filter) {
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/counts"
 )
@@ -55,7 +56,7 @@ func tabled(t *testing.T) map[string]string {
 
 // The documentation has every metric, with its type and its labels, and no others.
 func TestMetricsAreDocumented(t *testing.T) {
-	s := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{Version: "test"}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), &fakePools{}, fakeProfiles{}, api.Daemon{Version: "test"}, slog.New(slog.DiscardHandler))
 	s.http.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/openapi.json", nil))
 	families, err := s.metrics.registry.Gather()
 	if err != nil {
@@ -92,13 +93,13 @@ func TestMetricsAreDocumented(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	f := newFake()
 	c, _ := start(t, f, fakeProfiles{})
-	if _, err := Call[Health](t.Context(), c, "GET", "/v1/health", nil, nil); err != nil {
+	if _, err := client.Call[Health](t.Context(), c, "GET", "/v1/health", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Call[api.Job](t.Context(), c, "GET", "/v1/jobs/7", nil, nil); err == nil {
+	if _, err := client.Call[api.Job](t.Context(), c, "GET", "/v1/jobs/7", nil, nil); err == nil {
 		t.Fatal("there is a job")
 	}
-	if _, err := Call[Health](t.Context(), c, "GET", "/a/name/that/somebody/made/up", nil, nil); err == nil {
+	if _, err := client.Call[Health](t.Context(), c, "GET", "/a/name/that/somebody/made/up", nil, nil); err == nil {
 		t.Fatal("any address is answered")
 	}
 	r, err := httpOf(c).Get("http://bellows/metrics")
@@ -152,7 +153,7 @@ func TestMetrics(t *testing.T) {
 
 // BenchmarkMetrics is what one answer costs.
 func BenchmarkMetrics(b *testing.B) {
-	s := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{Version: "test"}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), &fakePools{}, fakeProfiles{}, api.Daemon{Version: "test"}, slog.New(slog.DiscardHandler))
 	for b.Loop() {
 		s.http.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/metrics", nil))
 	}

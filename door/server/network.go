@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // network is the part of a server that answers over the network: with TLS alone, and only requests with a token.
@@ -146,11 +148,11 @@ func (s *Server) OnNetwork(l net.Listener, c *tls.Certificate) (serve func() err
 func (s *Server) Certify(c *tls.Certificate) { s.network.certificate.Store(c) }
 
 // listens says where the server listens on the network; nil if it does not.
-func (s *Server) listens() *Listens {
+func (s *Server) listens() *api.Listens {
 	if s.network.address == "" {
 		return nil
 	}
-	return &Listens{Address: s.network.address, Certificate: s.network.certificate.Load().Leaf.NotAfter}
+	return &api.Listens{Address: s.network.address, Certificate: s.network.certificate.Load().Leaf.NotAfter}
 }
 
 // LoadCertificate reads a certificate with those of its authorities, and its key, both PEM. It refuses a key that all

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/internal/testcert"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
@@ -45,7 +46,7 @@ func listen(t *testing.T, d Driver) *listening {
 		t.Fatal(err)
 	}
 	stored := newFakeStore()
-	s := &listening{New(d, &fakePools{}, stored, Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler)),
+	s := &listening{New(d, &fakePools{}, stored, api.Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler)),
 		l.Addr().String(), stored, certificate}
 	s.tokens.account = usual().of
 	serveUntilEnd(t, s.Server, s.OnNetwork(l, pair))
@@ -53,20 +54,20 @@ func listen(t *testing.T, d Driver) *listening {
 }
 
 // remote writes a file with a token of ada, and says how a client reaches s with it.
-func (s *listening) remote(t *testing.T, scope string) (r Remote, id int64) {
+func (s *listening) remote(t *testing.T, scope string) (r client.Remote, id int64) {
 	t.Helper()
 	text := s.stored.issue(store.Token{UID: 1000, User: "ada", Scope: scope})
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	id, _, _ = parseToken(text)
-	return Remote{"https://" + s.address, file, s.certificate}, id
+	id, _, _ = api.ParseToken(text)
+	return client.Remote{URL: "https://" + s.address, TokenFile: file, AuthorityFile: s.certificate}, id
 }
 
-func (s *listening) client(t *testing.T, r Remote) *Client {
+func (s *listening) client(t *testing.T, r client.Remote) *client.Client {
 	t.Helper()
-	c, err := NewRemoteClient(r)
+	c, err := client.NewRemote(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestSubmitOverTheNetwork(t *testing.T) {
 	if !c.Remote() {
 		t.Error("the client does not say that its daemon is on the network")
 	}
-	if _, err := c.Submit(t.Context(), Submission{Name: "a", Dir: "/"}); err != nil {
+	if _, err := c.Submit(t.Context(), api.Submission{Name: "a", Dir: "/"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := d.submitted[0].Caller, usual()[1000]; !reflect.DeepEqual(got, want) {
@@ -95,7 +96,7 @@ func TestSubmitOverTheNetwork(t *testing.T) {
 	if err := c.Shutdown(t.Context(), true); api.KindOf(err) != api.Denied || d.shutdown != nil {
 		t.Errorf("shut down: %v", err)
 	}
-	if _, err := c.CreateToken(t.Context(), NewToken{Scope: ReadScope, Lifetime: MostLifetime}); api.KindOf(
+	if _, err := c.CreateToken(t.Context(), api.NewToken{Scope: api.ReadScope, Lifetime: api.MostLifetime}); api.KindOf(
 		err) != api.Denied || len(s.stored.tokens) != 1 {
 		t.Errorf("a token made a token: %v", err)
 	}
@@ -192,12 +193,13 @@ func TestTokenStaysWithTheClient(t *testing.T) {
 		{"https://" + gone.Addr().String(), s.certificate, api.Unavailable,
 			"cannot be reached: connect: connection refused"},
 	} {
-		_, err := s.client(t, Remote{tt.url, good.TokenFile, tt.authorities}).Status(t.Context())
+		_, err := s.client(t, client.Remote{URL: tt.url, TokenFile: good.TokenFile,
+			AuthorityFile: tt.authorities}).Status(t.Context())
 		if api.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v: %v, want %s", tt.url, api.KindOf(err), err, tt.want)
 		}
 	}
-	if text := <-heard; strings.Contains(text, tokenPrefix) {
+	if text := <-heard; strings.Contains(text, "bellows_") {
 		t.Errorf("the token was sent: %q", text)
 	}
 }
@@ -217,33 +219,36 @@ func TestRemoteIsChecked(t *testing.T) {
 		}
 		return path
 	}
-	token := tokenText(1, newSecret())
+	token := api.TokenText(1, api.NewSecret())
 	good := write("good", token, 0o600)
 	for _, tt := range []struct {
-		r    Remote
+		r    client.Remote
 		want string
 	}{
-		{Remote{"http://host:1", good, ""},
+		{client.Remote{URL: "http://host:1", TokenFile: good, AuthorityFile: ""},
 			`server "http://host:1": must be https://HOST:PORT: a token is sent over TLS alone`},
-		{Remote{"host:1", good, ""}, "must be https://HOST:PORT"},
-		{Remote{"https://", good, ""}, "must be https://HOST:PORT"},
-		{Remote{"https://user:word@host:1", good, ""}, "must be https://HOST:PORT"},
-		{Remote{"https://host:1/path", good, ""}, "must be https://HOST:PORT"},
-		{Remote{"https://host:1?a=b", good, ""}, "must be https://HOST:PORT"},
-		{Remote{"https://host:1", "", ""}, "needs a token: name its file with --token-file or $BELLOWS_TOKEN_FILE"},
-		{Remote{"https://host:1", filepath.Join(dir, "none"), ""}, "no such file"},
-		{Remote{"https://host:1", dir, ""}, "must be a regular file"},
-		{Remote{"https://host:1", write("group", token, 0o640), ""},
+		{client.Remote{URL: "host:1", TokenFile: good, AuthorityFile: ""}, "must be https://HOST:PORT"},
+		{client.Remote{URL: "https://", TokenFile: good, AuthorityFile: ""}, "must be https://HOST:PORT"},
+		{client.Remote{URL: "https://user:word@host:1", TokenFile: good, AuthorityFile: ""}, "must be https://HOST:PORT"},
+		{client.Remote{URL: "https://host:1/path", TokenFile: good, AuthorityFile: ""}, "must be https://HOST:PORT"},
+		{client.Remote{URL: "https://host:1?a=b", TokenFile: good, AuthorityFile: ""}, "must be https://HOST:PORT"},
+		{client.Remote{URL: "https://host:1", TokenFile: "", AuthorityFile: ""},
+			"needs a token: name its file with --token-file or $BELLOWS_TOKEN_FILE"},
+		{client.Remote{URL: "https://host:1", TokenFile: filepath.Join(dir, "none"), AuthorityFile: ""}, "no such file"},
+		{client.Remote{URL: "https://host:1", TokenFile: dir, AuthorityFile: ""}, "must be a regular file"},
+		{client.Remote{URL: "https://host:1", TokenFile: write("group", token, 0o640), AuthorityFile: ""},
 			"has mode 0640, with which other users can get at it: run `chmod 600 "},
-		{Remote{"https://host:1", write("others", token, 0o604), ""}, "has mode 0604"},
-		{Remote{"https://host:1", write("two", token+"\n"+token, 0o600), ""}, "must have the text of one token"},
-		{Remote{"https://host:1", write("long", token+strings.Repeat(" ", 1000)+"x", 0o600), ""},
+		{client.Remote{URL: "https://host:1", TokenFile: write("others", token, 0o604), AuthorityFile: ""}, "has mode 0604"},
+		{client.Remote{URL: "https://host:1", TokenFile: write("two", token+"\n"+token, 0o600), AuthorityFile: ""},
 			"must have the text of one token"},
-		{Remote{"https://host:1", good, filepath.Join(dir, "none")}, "ca file: open "},
-		{Remote{"https://host:1", good, good}, "must have certificates in PEM"},
-		{Remote{"https://host:1/", write("line", token+"\n", 0o400), ""}, ""},
+		{client.Remote{URL: "https://host:1", TokenFile: write("long", token+strings.Repeat(" ", 1000)+"x", 0o600),
+			AuthorityFile: ""},
+			"must have the text of one token"},
+		{client.Remote{URL: "https://host:1", TokenFile: good, AuthorityFile: filepath.Join(dir, "none")}, "ca file: open "},
+		{client.Remote{URL: "https://host:1", TokenFile: good, AuthorityFile: good}, "must have certificates in PEM"},
+		{client.Remote{URL: "https://host:1/", TokenFile: write("line", token+"\n", 0o400), AuthorityFile: ""}, ""},
 	} {
-		_, err := NewRemoteClient(tt.r)
+		_, err := client.NewRemote(tt.r)
 		if tt.want == "" {
 			if err != nil {
 				t.Errorf("%+v: %v", tt.r, err)
@@ -311,7 +316,7 @@ func TestLoadCertificate(t *testing.T) {
 
 // However many connections come over the network, the socket keeps its own, and no place of the network has all.
 func TestNetworkTakesNoConnections(t *testing.T) {
-	s := New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), &fakePools{}, fakeProfiles{}, api.Daemon{}, slog.New(slog.DiscardHandler))
 	_, all := s.connections.count()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -360,15 +365,15 @@ func BenchmarkRequestByToken(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	secret, now := newSecret(), time.Now()
+	secret, now := api.NewSecret(), time.Now()
 	id, err := kept.AddToken(b.Context(), store.Token{User: root.User, Scope: "read", Hash: hashOf(secret),
 		Expires: timeline.Time(now.Add(time.Hour).UnixNano()), Used: timeline.Time(now.UnixNano())})
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := New(newFake(), &fakePools{}, kept, Daemon{}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), &fakePools{}, kept, api.Daemon{}, slog.New(slog.DiscardHandler))
 	for b.Loop() {
-		if answer := present(s, operation{method: "GET", path: "/v1/health"}, tokenText(id, secret)); answer.Code != 200 {
+		if answer := present(s, operation{method: "GET", path: "/v1/health"}, api.TokenText(id, secret)); answer.Code != 200 {
 			b.Fatal(answer.Body)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/internal/testfile"
 )
 
@@ -14,7 +15,7 @@ import (
 func servedDocument(t *testing.T) []byte {
 	t.Helper()
 	_, socket := start(t, newFake(), newFakeStore())
-	r, err := httpOf(NewClient(socket)).Get("http://bellows/openapi.json")
+	r, err := httpOf(client.New(socket)).Get("http://bellows/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}

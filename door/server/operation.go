@@ -23,6 +23,7 @@ import (
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/node/input"
 )
 
 // operations are operations and the document that describes them. Both come from the same types.
@@ -76,7 +77,8 @@ func register[In, Out any](a *operations, who access, method, path, id, summary 
 		}
 		body := given.FieldByName("Body")
 		if coding := r.Header.Get("Content-Encoding"); e == nil && body.IsValid() && coding != "" && coding != "identity" {
-			e = wrongFor(http.StatusUnsupportedMediaType, api.Invalid, "", "Content-Encoding", strconv.Quote(clipped(coding)),
+			e = wrongFor(http.StatusUnsupportedMediaType, api.Invalid, "", "Content-Encoding",
+				strconv.Quote(api.Clipped(coding)),
 				"must be identity: a body cannot be compressed")
 		}
 		if later, ok := bodyReadLater(body); ok {
@@ -204,7 +206,7 @@ func (p *parameter) set(v reflect.Value, text string) *api.Error {
 	switch v.Kind() {
 	case reflect.String:
 		if p.values != nil && !slices.Contains(p.values, text) {
-			return wrong(p.name, strconv.Quote(clipped(text)), "must be one of %s", strings.Join(p.values, ", "))
+			return wrong(p.name, strconv.Quote(api.Clipped(text)), "must be one of %s", strings.Join(p.values, ", "))
 		}
 		v.SetString(text)
 	case reflect.Bool:
@@ -296,7 +298,7 @@ func unwritable(err error) *api.Error {
 // that first.
 func switchOver(w http.ResponseWriter, take func(net.Conn)) {
 	w.Header().Set("Connection", "Upgrade")
-	w.Header().Set("Upgrade", inputProtocol)
+	w.Header().Set("Upgrade", input.Protocol)
 	w.WriteHeader(http.StatusSwitchingProtocols)
 	c, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -349,8 +351,8 @@ func (a *operations) describe(method, path string, status int, in, out reflect.T
 			done.Content = openapi.Content{"application/octet-stream": {Schema: binary}}
 		case reflect.TypeFor[events]():
 			a.schemas.of(reflect.TypeFor[api.Update]())
-			a.schemas.of(reflect.TypeFor[Machine]())
-			a.schemas.of(reflect.TypeFor[Dropped]())
+			a.schemas.of(reflect.TypeFor[api.Machine]())
+			a.schemas.of(reflect.TypeFor[api.Dropped]())
 			done.Description = "Events update, whose data is an Update, on request machine, whose data is a Machine, " +
 				"and at last dropped, whose data is a Dropped"
 			done.Content = openapi.Content{"text/event-stream": {}}

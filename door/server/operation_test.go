@@ -17,6 +17,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/server/openapi"
 	"github.com/bellows-rm/bellows/live/api"
 )
@@ -143,7 +144,7 @@ func FuzzParameters(f *testing.F) {
 
 func TestBodies(t *testing.T) {
 	_, socket := start(t, newFake(), newFakeStore())
-	h := httpOf(NewClient(socket))
+	h := httpOf(client.New(socket))
 	job := `{"dir":"/","stages":null}`
 	tests := []struct {
 		name, kind, body string
@@ -200,7 +201,7 @@ func TestBodies(t *testing.T) {
 // A body of the maximum size and one that is a byte longer are read without a connection: sending them takes too long
 // on a busy machine.
 func TestLongestBody(t *testing.T) {
-	handler := New(newFake(), &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler)).handler()
+	handler := New(newFake(), &fakePools{}, newFakeStore(), api.Daemon{}, slog.New(slog.DiscardHandler)).handler()
 	for size, refused := range map[int]bool{maxBody: false, maxBody + 1: true} {
 		job := `{"dir":"/","stages":null}`
 		answer := httptest.NewRecorder()
@@ -217,7 +218,7 @@ func TestLongestBody(t *testing.T) {
 // A client that does not send the announced body does not keep resources for long.
 func TestBodyThatDoesNotArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(newFake(), &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler))
+		s := New(newFake(), &fakePools{}, newFakeStore(), api.Daemon{}, slog.New(slog.DiscardHandler))
 		here, there := net.Pipe()
 		go func() { _ = s.http.Serve(&oneConnection{conn: there, closed: make(chan struct{})}) }()
 		if _, err := io.WriteString(here,

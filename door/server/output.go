@@ -15,18 +15,8 @@ import (
 // lookAgain is the interval between reads of a followed file: short enough for a person who watches.
 const lookAgain = 50 * time.Millisecond
 
-// Output is a request for the output of one run of a task.
-type Output struct {
-	Task   cluster.TaskID
-	Run    int   // number of the run; 0 is the newest
-	Stderr bool  // standard error instead of standard output
-	Follow bool  // wait for the run to begin, and continue until it ends
-	From   int64 // number of bytes to skip at the beginning
-	All    bool  // the task waits for this reader before it drops output, as long as the reader makes progress
-}
-
 // output answers with the output of one run of a task. With Follow, the run may start later.
-func (s *Server) output(ctx context.Context, o Output) (*streamed, error) {
+func (s *Server) output(ctx context.Context, o api.Output) (*streamed, error) {
 	file, err := s.find(ctx, &o)
 	if err != nil {
 		return nil, err
@@ -46,7 +36,7 @@ func (s *Server) output(ctx context.Context, o Output) (*streamed, error) {
 }
 
 // find returns the location of the output. With Follow, it waits for the run to begin.
-func (s *Server) find(ctx context.Context, o *Output) (api.LogFile, error) {
+func (s *Server) find(ctx context.Context, o *api.Output) (api.LogFile, error) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for {

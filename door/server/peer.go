@@ -3,18 +3,17 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os/user"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/peercred"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -82,12 +81,12 @@ func (n *names) name(uid uint32) string {
 
 // peerOf asks the kernel which user connected at the other end.
 func peerOf(c net.Conn) (cluster.Credentials, error) {
-	cred, err := credentials(c)
+	cred, err := peercred.Credentials(c)
 	if err != nil {
 		return cluster.Credentials{}, err
 	}
 	p := cluster.Credentials{UID: cred.Uid, GID: cred.Gid}
-	err = control(c, func(fd uintptr) (err error) {
+	err = peercred.Control(c, func(fd uintptr) (err error) {
 		p.Groups, err = peerGroups(fd)
 		return err
 	})
@@ -95,34 +94,6 @@ func peerOf(c net.Conn) (cluster.Credentials, error) {
 		return cluster.Credentials{}, err
 	}
 	return p, nil
-}
-
-// credentials asks the kernel for the user at the other end: for a server the user who connected, for a client the user
-// who listens.
-func credentials(c net.Conn) (cred *unix.Ucred, err error) {
-	err = control(c, func(fd uintptr) (err error) {
-		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		return err
-	})
-	return cred, err
-}
-
-// control runs ask on the descriptor of a connection.
-func control(c net.Conn, ask func(fd uintptr) error) error {
-	socket, ok := c.(syscall.Conn)
-	if !ok {
-		return fmt.Errorf("peer of %s: not a socket", c.RemoteAddr())
-	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return fmt.Errorf("peer of the connection: %w", err)
-	}
-	var asked error
-	err = raw.Control(func(fd uintptr) { asked = ask(fd) })
-	if err := errors.Join(err, asked); err != nil {
-		return fmt.Errorf("peer of the connection: %w", err)
-	}
-	return nil
 }
 
 // peerGroups returns the supplementary groups of a peer. Linux 4.13 and later report them.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/bellows-rm/bellows/format/eventlog"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // plan registers the operation of `bellows plan`. The client plays the cluster forward: a daemon that computes for
@@ -12,7 +12,7 @@ import (
 func (s *Server) plan(a *operations) {
 	register(a, sizes, "POST", "/v1/plan", "plan",
 		"Return the cluster as it is, and a job as it would be submitted, as an event log of two steps; nothing is "+
-			"submitted", 200, func(ctx context.Context, in *body[Submission]) (*streamed, error) {
+			"submitted", 200, func(ctx context.Context, in *body[api.Submission]) (*streamed, error) {
 			caller := callerOf(ctx)
 			p, owners, err := s.driver.Present(ctx, submissionOf(&in.Body, caller.Credentials))
 			if err != nil {
@@ -21,15 +21,4 @@ func (s *Server) plan(a *operations) {
 			p.Found = caller.events(p.Found, owners, p.Header.Settings)
 			return &streamed{func(w io.Writer) { _ = p.Write(w) }}, nil // The reader finds out if it is cut short.
 		})
-}
-
-// Present returns the cluster as it is, and a job as it would be submitted: see live.Driver.Present. Of jobs of other
-// users it has the sizes alone.
-func (c *Client) Present(ctx context.Context, s Submission) (*eventlog.Present, error) {
-	r, err := c.send(ctx, "POST", "/v1/plan", nil, s)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Body.Close()
-	return eventlog.ReadPresent(r.Body, "the daemon's answer")
 }

@@ -10,16 +10,15 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // Pools is the part of pools.Pools that the API uses.
 type Pools interface {
-	Put(ctx context.Context, by cluster.Credentials, owner api.Owner, s fleet.Spec) (created bool, err error)
-	Delete(ctx context.Context, by cluster.Credentials, r fleet.Ref) error
-	List(ctx context.Context) ([]fleet.Summary, error)
-	Detail(ctx context.Context, r fleet.Ref) (fleet.Detail, error)
-	Handler(r fleet.Ref) (http.Handler, error)
+	Put(ctx context.Context, by cluster.Credentials, owner api.Owner, s api.PoolSpec) (created bool, err error)
+	Delete(ctx context.Context, by cluster.Credentials, r api.PoolRef) error
+	List(ctx context.Context) ([]api.PoolSummary, error)
+	Detail(ctx context.Context, r api.PoolRef) (api.PoolDetail, error)
+	Handler(r api.PoolRef) (http.Handler, error)
 }
 
 // PoolOwner is the part of a request that says whose pools it concerns.
@@ -45,36 +44,31 @@ type EnrolledPath struct {
 	Application int64 `path:"application" doc:"number of an application, as its lease says" minimum:"1"`
 }
 
-// StoredPool is the answer to a request that makes or changes a pool.
-type StoredPool struct {
-	Created bool `json:"created" doc:"false: there was a pool of that name, which has been changed"`
-}
-
 // refOf returns the pool that a request names. Whether there is one of the caller is not looked at. Of another user
 // it is not said to who is no operator.
-func (s *Server) refOf(ctx context.Context, p *PoolPath) (fleet.Ref, error) {
+func (s *Server) refOf(ctx context.Context, p *PoolPath) (api.PoolRef, error) {
 	c := callerOf(ctx)
 	me := api.OwnerOf(c.Credentials)
 	if _, err := c.mayAskFor(p.User, "pools"); err != nil {
-		return fleet.Ref{}, err
+		return api.PoolRef{}, err
 	}
 	if p.User == "" || p.User == me.Name {
-		return fleet.Ref{UID: me.UID, User: me.Name, Name: p.Pool}, nil
+		return api.PoolRef{UID: me.UID, User: me.Name, Name: p.Pool}, nil
 	}
 	all, err := s.pools.List(ctx)
 	for i := range all {
-		if r := all[i].Ref; r.User == p.User && r.Name == p.Pool {
+		if r := all[i].PoolRef; r.User == p.User && r.Name == p.Pool {
 			return r, nil
 		}
 	}
 	if err == nil {
 		err = api.Errorf(api.NotFound, "pool %q of %s: there is none", cluster.Clip(p.Pool), cluster.Clip(p.User))
 	}
-	return fleet.Ref{}, err
+	return api.PoolRef{}, err
 }
 
 // withoutEnv returns a specification without what may have secrets.
-func withoutEnv(s fleet.Spec) fleet.Spec {
+func withoutEnv(s api.PoolSpec) api.PoolSpec {
 	s.Env = nil
 	return s
 }
@@ -83,7 +77,7 @@ func withoutEnv(s fleet.Spec) fleet.Spec {
 // sees nothing of them: their executors are jobs, whose size everybody sees.
 func (s *Server) poolOperations(a *operations) {
 	register(a, own, "GET", "/v1/pools", "pools", "List the caller's pools; for operators those of all users", 200,
-		func(ctx context.Context, in *PoolOwner) (*body[[]fleet.Summary], error) {
+		func(ctx context.Context, in *PoolOwner) (*body[[]api.PoolSummary], error) {
 			c := callerOf(ctx)
 			of, err := c.mayAskFor(in.User, "pools")
 			if err != nil {
@@ -93,40 +87,41 @@ func (s *Server) poolOperations(a *operations) {
 			if err != nil {
 				return nil, err
 			}
-			all = slices.DeleteFunc(all, func(p fleet.Summary) bool {
+			all = slices.DeleteFunc(all, func(p api.PoolSummary) bool {
 				return of != "" && p.User != of || !c.owns(p.Owner())
 			})
 			for i := range all {
 				all[i].Spec = withoutEnv(all[i].Spec)
 			}
-			return &body[[]fleet.Summary]{all}, nil
+			return &body[[]api.PoolSummary]{all}, nil
 		})
 	register(a, own, "GET", "/v1/pools/{pool}", "pool",
 		"Return a pool with its executors and applications; the environment of executors is left out", 200,
-		func(ctx context.Context, in *PoolPath) (*body[fleet.Detail], error) {
+		func(ctx context.Context, in *PoolPath) (*body[api.PoolDetail], error) {
 			r, err := s.refOf(ctx, in)
 			if err != nil {
 				return nil, err
 			}
 			d, err := s.pools.Detail(ctx, r)
 			d.Spec = withoutEnv(d.Spec)
-			return &body[fleet.Detail]{d}, err
+			return &body[api.PoolDetail]{d}, err
 		})
 	register(a, own, "PUT", "/v1/pools/{pool}", "put-pool",
 		"Make a pool, or change it: executors that are not as it says any more are replaced", 200,
 		func(ctx context.Context, in *struct {
 			PoolPath
-			Body fleet.Spec
-		}) (*body[StoredPool], error) {
+			Body api.PoolSpec
+		}) (*body[api.StoredPool], error) {
 			if in.Body.Name != in.Pool {
-				return nil, wrong("name", strconv.Quote(clipped(in.Body.Name)), "must be that of the address, %q", clipped(in.Pool))
+				return nil, wrong("name", strconv.Quote(api.Clipped(in.Body.Name)), "must be that of the address, %q",
+					api.Clipped(in.Pool))
 			}
 			r, err := s.refOf(ctx, &in.PoolPath)
 			if err != nil {
 				return nil, err
 			}
 			created, err := s.pools.Put(ctx, callerOf(ctx).Credentials, r.Owner(), in.Body)
-			return &body[StoredPool]{StoredPool{created}}, err
+			return &body[api.StoredPool]{api.StoredPool{Created: created}}, err
 		})
 	register(a, own, "DELETE", "/v1/pools/{pool}", "remove-pool",
 		"Remove a pool, with its executors and applications; the answer comes when they have ended", 204,

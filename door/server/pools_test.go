@@ -21,10 +21,10 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // every operation about pool p, except for the list of all.
@@ -87,7 +87,7 @@ func TestListOfPools(t *testing.T) {
 		n     int
 	}{{1000, "ada", "", 1}, {1000, "eve", "", 0}, {3001, "ada", "", 0}, {3000, "bob", "", 0}, {0, "root", "", 1},
 		{0, "root", "?user=ada", 1}, {0, "root", "?user=bob", 0}} {
-		var got []fleet.Summary
+		var got []api.PoolSummary
 		answer := askAs(h, list, tt.query, tt.uid, tt.name, nil)
 		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || len(got) != tt.n ||
 			strings.Contains(answer.Body.String(), secret+"env") {
@@ -102,7 +102,7 @@ func TestListOfPools(t *testing.T) {
 // The address names the pool; a pool is made by, and belongs to, whoever asks.
 func TestPutPool(t *testing.T) {
 	l := &fakePools{}
-	s := New(newFake(), l, newFakeStore(), Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), l, newFakeStore(), api.Daemon{UID: daemonUser}, slog.New(slog.DiscardHandler))
 	put := func(body string) int {
 		return askAs(s.http.Handler, operation{method: "PUT", path: "/v1/pools/q", body: body}, "", 1000, "ada",
 			[]uint32{100}).Code
@@ -113,7 +113,7 @@ func TestPutPool(t *testing.T) {
 	if code := put(`{"name":"q","max":3,"ideal_memory_bytes":1,"env":["A=b"]}`); code != 200 {
 		t.Errorf("%d", code)
 	}
-	r := fleet.Ref{UID: 1000, User: "ada", Name: "q"}
+	r := api.PoolRef{UID: 1000, User: "ada", Name: "q"}
 	if d := l.all[r]; d.Spec.Name != "q" || d.Spec.Max != 3 || d.Spec.Env[0] != "A=b" || l.by[0].UID != 1000 ||
 		l.by[0].Groups[0] != 100 {
 		t.Errorf("%+v by %+v", l.all, l.by)
@@ -138,8 +138,8 @@ func startPool(t testing.TB, c pool.Config) *pool.Pool {
 func ownPool(t testing.TB, h http.Handler) *fakePools {
 	t.Helper()
 	me := api.OwnerOf(cluster.Credentials{UID: uint32(os.Getuid()), User: users.name(uint32(os.Getuid()))})
-	r := fleet.Ref{UID: me.UID, User: me.Name, Name: "p"}
-	return &fakePools{all: map[fleet.Ref]fleet.Detail{r: {Summary: fleet.Summary{Ref: r}}}, handler: h}
+	r := api.PoolRef{UID: me.UID, User: me.Name, Name: "p"}
+	return &fakePools{all: map[api.PoolRef]api.PoolDetail{r: {PoolSummary: api.PoolSummary{PoolRef: r}}}, handler: h}
 }
 
 // servePools serves pools on a socket, to at most most connections that are not of executors.
@@ -150,7 +150,7 @@ func servePools(t *testing.T, l Pools, most int) (s *Server, socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = New(newFake(), l, newFakeStore(), Daemon{UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
+	s = New(newFake(), l, newFakeStore(), api.Daemon{UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
 	s.http.Handler = asDescribed(t, s.http.Handler)
 	s.connections.most = most
 	serveUntilEnd(t, s, func() error { return s.Serve(listener) })
@@ -204,7 +204,7 @@ func TestExecutorsOverTheAPI(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := NewClient(socket).Status(ctx); err != nil { // another program
+	if _, err := client.New(socket).Status(ctx); err != nil { // another program
 		t.Error(err)
 	}
 	if n := s.connections.countExecutors(); n < many {
@@ -244,7 +244,7 @@ func runAll(ctx context.Context, a *executor.Application, arguments [][]byte) (n
 func TestRefusalsOfPools(t *testing.T) {
 	p := startPool(t, pool.Config{Grace: time.Millisecond, Room: 1 << 10})
 	_, socket := servePools(t, ownPool(t, p.Handler()), 100)
-	c := NewClient(socket)
+	c := client.New(socket)
 	send := func(path string, head any, payload int) error {
 		text, err := executor.Encode(head, make([]byte, payload))
 		if err != nil {
@@ -254,7 +254,7 @@ func TestRefusalsOfPools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := c.do(r)
+		answer, err := sent(c, r)
 		if err == nil {
 			_ = answer.Body.Close()
 		}
@@ -292,9 +292,10 @@ func TestRefusalsOfPools(t *testing.T) {
 
 // Whatever values a pool or a message has, they are as described.
 func TestPoolsAreAsDescribed(t *testing.T) {
-	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
-	for name, value := range map[string]any{"PoolDetail": new(fleet.Detail), "PoolSummary": new(fleet.Summary),
-		"PoolSpec": new(fleet.Spec), "Registration": new(executor.Registration), "Lease": new(executor.Lease),
+	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, api.Daemon{},
+		slog.New(slog.DiscardHandler)).http.Handler)
+	for name, value := range map[string]any{"PoolDetail": new(api.PoolDetail), "PoolSummary": new(api.PoolSummary),
+		"PoolSpec": new(api.PoolSpec), "Registration": new(executor.Registration), "Lease": new(executor.Lease),
 		"Next": new(executor.Next), "Work": new(executor.Work), "Beat": new(executor.Beat),
 		"BeatAnswer": new(executor.BeatAnswer),
 		"Enrolment":  new(executor.Enrolment), "Growth": new(executor.Growth), "Room": new(executor.Room),
@@ -328,7 +329,7 @@ func TestPollsEndWithTheDaemon(t *testing.T) {
 		came.Add(1)
 		handler.ServeHTTP(w, r)
 	})), 100)
-	c := NewClient(socket)
+	c := client.New(socket)
 	ended := make(chan error, 2)
 	for path, head := range map[string]any{"/executors/1/next": executor.Next{Lease: lease.Lease},
 		fmt.Sprintf("/applications/%d/results", app.Application): executor.Collect{Lease: app.Lease}} {
@@ -449,7 +450,7 @@ func TestMessageThatDoesNotArrive(t *testing.T) {
 			time.Sleep(time.Hour)
 			stubAnswers(w, r)
 		}))
-		s := New(newFake(), l, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler))
+		s := New(newFake(), l, newFakeStore(), api.Daemon{}, slog.New(slog.DiscardHandler))
 		s.http.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 			for r := range l.all {
 				ctx = asUser(ctx, r.UID, r.User)

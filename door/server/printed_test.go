@@ -43,7 +43,8 @@ func TestWhatWasLeftOutIsTold(t *testing.T) {
 		2 * block: "\n[bellows: 4096 bytes were left out here]\n" + part("b") + "\n[bellows: 5 bytes were left out here]\n",
 	} {
 		var b bytes.Buffer
-		if _, err := c.Output(context.Background(), &b, Output{Task: task, From: from}); err != nil || b.String() != want {
+		if _, err := c.Output(context.Background(), &b, api.Output{Task: task, From: from}); err != nil ||
+			b.String() != want {
 			t.Errorf("from %d: got %q, %v", from, b.String(), err)
 		}
 	}
@@ -64,7 +65,7 @@ func TestReaderOfAllHoldsALock(t *testing.T) {
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.Output(context.Background(), w, Output{Task: task, Follow: true, All: true})
+		_, err := c.Output(context.Background(), w, api.Output{Task: task, Follow: true, All: true})
 		done <- err
 	}()
 	for at := int64(5); at <= 10; at += 5 {

@@ -81,7 +81,7 @@ func TestProblems(t *testing.T) {
 
 // Who asks with a method that an address does not have is told those that it has; other addresses have none.
 func TestMethods(t *testing.T) {
-	handler := New(newFake(), &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler)).handler()
+	handler := New(newFake(), &fakePools{}, newFakeStore(), api.Daemon{}, slog.New(slog.DiscardHandler)).handler()
 	for _, tt := range []struct{ method, path, allow string }{
 		{"TRACE", "/v1/jobs", "GET, HEAD, POST"},
 		{"OPTIONS", "/v1/jobs/7", "DELETE, GET, HEAD"},
@@ -103,7 +103,7 @@ func TestMethods(t *testing.T) {
 
 // A compressed body is refused by its name, not for what its bytes look like.
 func TestCompressedBody(t *testing.T) {
-	handler := New(newFake(), &fakePools{}, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler)).handler()
+	handler := New(newFake(), &fakePools{}, newFakeStore(), api.Daemon{}, slog.New(slog.DiscardHandler)).handler()
 	for _, path := range []string{"/v1/jobs", "/v1/jobs/bulk", "/v1/pools/p/applications"} {
 		for coding, status := range map[string]int{"gzip": 415, "identity": 0, "": 0} {
 			r := httptest.NewRequest("POST", path, strings.NewReader("{}")).WithContext(asUser(t.Context(), 0, "root"))

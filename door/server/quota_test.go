@@ -14,7 +14,7 @@ import (
 // A submission that a quota refuses has the status for that, and says when to try again, if that is known.
 func TestOverQuota(t *testing.T) {
 	f := newFake()
-	handler := New(f, &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
+	handler := New(f, &fakePools{}, fakeProfiles{}, api.Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 	for wait, want := range map[time.Duration]string{0: "", 1500 * time.Millisecond: "2", time.Minute: "60"} {
 		f.err = &api.Error{Kind: api.OverQuota, Message: "quota submissions of user ada: must be at most 2 jobs a minute",
 			Retry: wait}

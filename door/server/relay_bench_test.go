@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/executor"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
 )
 
@@ -25,7 +26,7 @@ func BenchmarkMessage(b *testing.B) {
 		b.Fatal(err)
 	}
 	own := ownPool(b, p.Handler())
-	s := New(newFake(), own, newFakeStore(), Daemon{}, slog.New(slog.DiscardHandler))
+	s := New(newFake(), own, newFakeStore(), api.Daemon{}, slog.New(slog.DiscardHandler))
 	for _, way := range []struct {
 		name, path string
 		h          http.Handler

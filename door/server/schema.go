@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"path"
 	"reflect"
 	"strings"
 	"time"
@@ -104,7 +103,7 @@ func (s schemas) object(t reflect.Type) *openapi.Schema {
 	if t.NumField() == 0 {
 		return &openapi.Schema{Type: openapi.Types{"object"}}
 	}
-	name := schemaName(t)
+	name := t.Name()
 	ref := &openapi.Schema{Ref: "#/components/schemas/" + name}
 	if of, known := s.types[name]; known {
 		if of != t {
@@ -162,14 +161,6 @@ func jsonFields(t reflect.Type) (all []reflect.StructField) {
 		}
 	}
 	return all
-}
-
-// schemaName returns the name of the schema of a struct. What pools are has names that could be of something else.
-func schemaName(t reflect.Type) string {
-	if of := path.Base(t.PkgPath()); of == "pool" || of == "fleet" {
-		return "Pool" + t.Name()
-	}
-	return t.Name()
 }
 
 func (s schemas) field(f reflect.StructField) *openapi.Schema {

@@ -64,7 +64,7 @@ type Server struct {
 	pools       Pools
 	profiles    Profiles
 	tokens      *tokens
-	daemon      Daemon
+	daemon      api.Daemon
 	log         *slog.Logger
 	http        *http.Server
 	connections *connections
@@ -79,11 +79,11 @@ type Server struct {
 	leaving context.Context
 	leave   context.CancelFunc
 	// configuration replaces that of daemon.
-	configuration atomic.Pointer[Configuration]
+	configuration atomic.Pointer[api.Configuration]
 }
 
 // New returns a server. It does not listen yet: see Serve.
-func New(d Driver, l Pools, p Store, about Daemon, log *slog.Logger) *Server {
+func New(d Driver, l Pools, p Store, about api.Daemon, log *slog.Logger) *Server {
 	s := &Server{driver: d, pools: l, profiles: p, tokens: newTokens(p, log), daemon: about, log: log,
 		connections: newConnections(connectionsFor(descriptorLimit()), about.UID), messageRoom: newMessageRoom(about.UID),
 		updates: newUpdates()}
@@ -108,7 +108,7 @@ func New(d Driver, l Pools, p Store, about Daemon, log *slog.Logger) *Server {
 }
 
 // Configured changes the configuration that the status of the daemon has; nil means none.
-func (s *Server) Configured(c *Configuration) { s.configuration.Store(c) }
+func (s *Server) Configured(c *api.Configuration) { s.configuration.Store(c) }
 
 // survive answers a request when its handler panics, which is a bug of bellows: the caller gets an error, and the log
 // the stack.

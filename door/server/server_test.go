@@ -18,9 +18,9 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/live/store"
 )
 
 func TestSubmissionArrivesWithCaller(t *testing.T) {
@@ -35,7 +35,7 @@ func TestSubmissionArrivesWithCaller(t *testing.T) {
 	}}
 	own := cluster.Inherited{Umask: 0o027, Nice: 3,
 		Limits: map[string]cluster.ResourceLimit{"nofile": {Soft: 10, Hard: -1}}}
-	id, err := c.Submit(context.Background(), SubmissionOf(&job, []string{"X=y"}, "/tmp", &own))
+	id, err := c.Submit(context.Background(), api.SubmissionOf(&job, []string{"X=y"}, "/tmp", &own))
 	if err != nil || id != 1 {
 		t.Fatalf("Submit: id %d, %v", id, err)
 	}
@@ -57,7 +57,7 @@ func TestSubmissionArrivesWithCaller(t *testing.T) {
 func TestRetryDelayOfASubmission(t *testing.T) {
 	for body, want := range map[string]time.Duration{`{}`: 0, `{"max_attempts":2}`: cluster.DefaultRetryDelay,
 		`{"max_attempts":2,"retry_delay_ns":0}`: 0, `{"max_attempts":2,"retry_delay_ns":5}`: 5} {
-		var s Submission
+		var s api.Submission
 		if err := json.Unmarshal([]byte(body), &s); err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 
 func TestMalformedRequestsAreInvalid(t *testing.T) {
 	_, socket := start(t, newFake(), fakeProfiles{})
-	h := httpOf(NewClient(socket))
+	h := httpOf(client.New(socket))
 	tests := []struct {
 		method, path, body string
 		status             int
@@ -131,7 +131,7 @@ func TestFollowedOutputArrivesAsItIsWritten(t *testing.T) {
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.Output(context.Background(), w, Output{Task: cluster.TaskID{Job: 1}, Follow: true})
+		_, err := c.Output(context.Background(), w, api.Output{Task: cluster.TaskID{Job: 1}, Follow: true})
 		done <- errors.Join(err, w.Close())
 	}()
 	f, err := os.Create(file)
@@ -168,11 +168,11 @@ func TestOutputFromTheMiddle(t *testing.T) {
 	d.logs = []api.LogFile{{Task: task, Run: 1, Stderr: "/nowhere"}, {Task: task, Run: 2, Stderr: file, Ended: true}}
 	c, _ := start(t, d, fakeProfiles{})
 	var b bytes.Buffer
-	n, err := c.Output(context.Background(), &b, Output{Task: task, Stderr: true, From: 4})
+	n, err := c.Output(context.Background(), &b, api.Output{Task: task, Stderr: true, From: 4})
 	if err != nil || n != 6 || b.String() != "456789" {
 		t.Errorf("got %d bytes %q, %v", n, &b, err)
 	}
-	if _, err := c.Output(context.Background(), &b, Output{Task: task, Run: 3}); api.KindOf(err) != api.NotFound {
+	if _, err := c.Output(context.Background(), &b, api.Output{Task: task, Run: 3}); api.KindOf(err) != api.NotFound {
 		t.Errorf("a run that never was: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 	if _, err := c.Profile(ctx, "a b/c"); api.KindOf(err) != api.NotFound {
 		t.Errorf("before it is stored: %v", err)
 	}
-	p := store.Measured{IdealMemory: 5, MinMemory: 2, Duration: time.Second,
+	p := api.Measured{IdealMemory: 5, MinMemory: 2, Duration: time.Second,
 		Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}, Args: []string{"x"}}
 	if err := c.PutProfile(ctx, "a b/c", p); err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestProfilesAreComplete(t *testing.T) {
 			body["elasticity"] = map[string]any{"kind": nil}
 			field = "elasticity.kind"
 		}
-		_, err := Call[struct{}](t.Context(), c, "PUT", "/v1/profiles/p", nil, body)
+		_, err := client.Call[struct{}](t.Context(), c, "PUT", "/v1/profiles/p", nil, body)
 		if api.KindOf(err) != api.Invalid || err.Error() != "request body, field "+field+": must be stated" {
 			t.Errorf("without %s: %v", field, err)
 		}
@@ -276,7 +276,7 @@ func TestListenReplacesOnlyDeadSockets(t *testing.T) {
 }
 
 func TestNoDaemonIsOneSentence(t *testing.T) {
-	c := NewClient(filepath.Join(t.TempDir(), "none"))
+	c := client.New(filepath.Join(t.TempDir(), "none"))
 	_, err := c.Status(context.Background())
 	if api.KindOf(err) != api.Unavailable || !strings.Contains(err.Error(), "bellows up") {
 		t.Errorf("%v", err)
@@ -304,7 +304,7 @@ func TestParseTask(t *testing.T) {
 		{"1.2\n", cluster.TaskID{}, false},
 	}
 	for _, tt := range tests {
-		got, err := ParseTask(tt.text)
+		got, err := api.ParseTask(tt.text)
 		if (err == nil) != tt.ok || (tt.ok && got != tt.want) {
 			t.Errorf("ParseTask(%q) = %v, %v", tt.text, got, err)
 		}
@@ -314,11 +314,11 @@ func TestParseTask(t *testing.T) {
 func FuzzParseTask(f *testing.F) {
 	f.Add("7.1.12")
 	f.Fuzz(func(t *testing.T, text string) {
-		id, err := ParseTask(text)
+		id, err := api.ParseTask(text)
 		if err != nil {
 			return
 		}
-		if again, err := ParseTask(id.String()); err != nil || again != id {
+		if again, err := api.ParseTask(id.String()); err != nil || again != id {
 			t.Errorf("%q reads as %v, which reads as %v, %v", text, id, again, err)
 		}
 	})

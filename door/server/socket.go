@@ -13,23 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
-// Group is a group of users of the system.
-type Group struct {
-	Name string `json:"name"` // the number of a group without a name
-	GID  uint32 `json:"gid"`
-}
-
 // isMember reports whether a user is a member of g. A missing group has no members.
-func isMember(g *Group, c *cluster.Credentials) bool {
+func isMember(g *api.Group, c *cluster.Credentials) bool {
 	return g != nil && (c.GID == g.GID || slices.Contains(c.Groups, g.GID))
 }
 
 // Door says who may connect to a socket. The zero value admits the daemon's user and root.
 type Door struct {
 	Mode  fs.FileMode // permission bits of the socket, to read and write; 0 is 0600
-	Group *Group      // of the socket; nil is that of the daemon
+	Group *api.Group  // of the socket; nil is that of the daemon
 }
 
 // set sets group and mode of a socket.

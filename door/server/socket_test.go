@@ -6,11 +6,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // A socket has the mode and group that its administrator wants, and lies in a folder through which its users can pass.
 func TestDoor(t *testing.T) {
-	own := &Group{Name: "own", GID: uint32(os.Getegid())}
+	own := &api.Group{Name: "own", GID: uint32(os.Getegid())}
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)
 	for mode, door := range map[os.FileMode]Door{0o600: {}, 0o660: {Mode: 0o660, Group: own}, 0o666: {Mode: 0o666}} {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -61,7 +62,7 @@ func TestStrangerOnTheSocket(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	_, err = NewClient(socket).Submit(context.Background(), Submission{Env: []string{"TOKEN=secret"}, Dir: "/"})
+	_, err = client.New(socket).Submit(context.Background(), api.Submission{Env: []string{"TOKEN=secret"}, Dir: "/"})
 	if api.KindOf(err) != api.Denied ||
 		!strings.HasSuffix(err.Error(), "user 12345 listens there, and is neither root nor you; nothing was sent") {
 		t.Errorf("%v: %v", api.KindOf(err), err)
@@ -79,12 +80,12 @@ func TestSubmitToDaemonThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close() // no call accepts connections
-	c := NewClient(socket)
+	c := client.New(socket)
 	if c.Patience != time.Minute {
 		t.Errorf("it waits for %v", c.Patience)
 	}
 	c.Patience = 50 * time.Millisecond
-	_, err = c.Submit(context.Background(), Submission{Dir: "/"})
+	_, err = c.Submit(context.Background(), api.Submission{Dir: "/"})
 	if want := "has not answered for 50ms; it may have accepted the job: `bellows ps` shows it then"; api.KindOf(
 		err) != api.Unavailable || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v: %v", api.KindOf(err), err)

@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"os/user"
@@ -27,44 +25,8 @@ type Tokens interface {
 	TokenUsed(ctx context.Context, id int64, at timeline.Time) error
 }
 
-// The text of a token is bellows_ID_SECRET: a prefix by which programs find texts that should be secret, the id of
-// the token, which is not secret, and 256 random bits in 52 letters and digits of base 32. What is stored is the
-// SHA-256 of the secret: a slow hash is for secrets that people choose.
-const (
-	tokenPrefix  = "bellows_"
-	secretBytes  = 32
-	secretLength = (8*secretBytes + 4) / 5
-	secretDigits = "abcdefghijklmnopqrstuvwxyz234567"
-)
-
-var secretEncoding = base32.NewEncoding(secretDigits).WithPadding(base32.NoPadding)
-
-// newSecret returns a random secret.
-func newSecret() string {
-	var random [secretBytes]byte
-	_, _ = rand.Read(random[:]) // It never fails: a system without random numbers ends the program.
-	return secretEncoding.EncodeToString(random[:])
-}
-
-// tokenText returns the text of a token.
-func tokenText(id int64, secret string) string {
-	return tokenPrefix + strconv.FormatInt(id, 10) + "_" + secret
-}
-
 // hashOf returns what is stored of a secret.
 func hashOf(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
-
-// parseToken parses the text of a token; ok is false if text is not a token.
-func parseToken(text string) (id int64, secret string, ok bool) {
-	rest, ok := strings.CutPrefix(text, tokenPrefix)
-	number, secret, found := strings.Cut(rest, "_")
-	id, err := strconv.ParseInt(number, 10, 64)
-	if !ok || !found || err != nil || id <= 0 || strconv.FormatInt(id, 10) != number || len(secret) != secretLength ||
-		strings.Trim(secret, secretDigits) != "" {
-		return 0, "", false
-	}
-	return id, secret, true
-}
 
 // bearer returns the token that a request presents; ok is false unless it has exactly one header Authorization, with
 // the scheme Bearer and a token: see RFC 6750, section 2.1. headers are the values of all headers of that name.
@@ -76,39 +38,8 @@ func bearer(headers []string) (id int64, secret string, ok bool) {
 	if !strings.EqualFold(scheme, "Bearer") {
 		return 0, "", false
 	}
-	return parseToken(strings.TrimLeft(text, " "))
+	return api.ParseToken(strings.TrimLeft(text, " "))
 }
-
-// Token is what is known of a token. Its secret is not known to the daemon.
-type Token struct {
-	ID      int64     `json:"id" doc:"the number in the text of the token"`
-	UID     uint32    `json:"uid" doc:"of its user"`
-	User    string    `json:"user" doc:"the name of its user"`
-	Scope   Scope     `json:"scope" examples:"read,submit,admin" doc:"what it is good for; each scope includes those before it"`
-	Created time.Time `json:"created" doc:"when it was created"`
-	Expires time.Time `json:"expires" doc:"when it expires"`
-	Revoked time.Time `json:"revoked,omitzero" doc:"omitted if it was not revoked"`
-	Used    time.Time `json:"used,omitzero" doc:"when it was last used, to the hour; omitted if it was not used"`
-}
-
-// NewToken is a request to create a token.
-type NewToken struct {
-	User     string        `json:"user,omitempty" doc:"the name of its user; if left out, the caller. Only root creates tokens for others"`
-	Scope    Scope         `json:"scope" enum:"read,submit,admin" doc:"what it is good for; admin only for operators"`
-	Lifetime time.Duration `json:"lifetime_ns" doc:"after which it expires: from one minute to 365 days"`
-}
-
-// IssuedToken is a new token. The secret is shown once, here.
-type IssuedToken struct {
-	Token
-	Secret string `json:"secret" doc:"the text of the token, which clients send. It is not stored and is shown only here"`
-}
-
-// The bounds of a token's lifetime.
-const (
-	LeastLifetime = time.Minute
-	MostLifetime  = 365 * 24 * time.Hour
-)
 
 // mostTokens is how many tokens a user can have that neither are revoked nor have expired.
 const mostTokens = 100
@@ -119,22 +50,22 @@ type TokenPath struct {
 }
 
 // tokenOf returns what is shown of a stored token.
-func tokenOf(t *store.Token) Token {
+func tokenOf(t *store.Token) api.Token {
 	at := func(ns timeline.Time) time.Time {
 		if ns == 0 {
 			return time.Time{}
 		}
 		return time.Unix(0, int64(ns))
 	}
-	return Token{ID: t.ID, UID: t.UID, User: t.User, Scope: scopeNamed(t.Scope), Created: at(t.Created),
+	return api.Token{ID: t.ID, UID: t.UID, User: t.User, Scope: scopeNamed(t.Scope), Created: at(t.Created),
 		Expires: at(t.Expires), Revoked: at(t.Revoked), Used: at(t.Used)}
 }
 
 // scopeNamed returns the scope of a stored token; noScope, which allows nothing, if a later release has stored
 // another one.
-func scopeNamed(name string) (s Scope) {
+func scopeNamed(name string) (s api.Scope) {
 	if s.UnmarshalText([]byte(name)) != nil {
-		return noScope
+		return api.NoScope
 	}
 	return s
 }
@@ -144,20 +75,20 @@ func scopeNamed(name string) (s Scope) {
 func (s *Server) tokenOperations(a *operations) {
 	register(a, local, "POST", "/v1/tokens", "create-token",
 		"Create a token, with which a client over the network has rights of its user", 201,
-		func(ctx context.Context, in *body[NewToken]) (*body[IssuedToken], error) {
+		func(ctx context.Context, in *body[api.NewToken]) (*body[api.IssuedToken], error) {
 			issued, err := s.createToken(ctx, &a.guard, callerOf(ctx), &in.Body)
-			return &body[IssuedToken]{issued}, err
+			return &body[api.IssuedToken]{issued}, err
 		})
 	register(a, local, "GET", "/v1/tokens", "tokens", "List the caller's tokens, for operators those of all users", 200,
-		func(ctx context.Context, _ *struct{}) (*body[[]Token], error) {
+		func(ctx context.Context, _ *struct{}) (*body[[]api.Token], error) {
 			all, err := s.tokens.store.Tokens(ctx)
-			var own []Token
+			var own []api.Token
 			for i := range all {
 				if callerOf(ctx).owns(ownerOf(&all[i])) {
 					own = append(own, tokenOf(&all[i]))
 				}
 			}
-			return &body[[]Token]{own}, err
+			return &body[[]api.Token]{own}, err
 		})
 	register(a, local, "DELETE", "/v1/tokens/{token}", "revoke-token",
 		"Revoke a token of the caller, for operators one of any user; requests with it end", 204,
@@ -181,40 +112,40 @@ func (s *Server) tokenOperations(a *operations) {
 func ownerOf(t *store.Token) api.Owner { return api.Owner{UID: t.UID, Name: t.User} }
 
 // createToken creates a token that a caller requests.
-func (s *Server) createToken(ctx context.Context, g *guard, by *caller, n *NewToken) (IssuedToken, error) {
+func (s *Server) createToken(ctx context.Context, g *guard, by *caller, n *api.NewToken) (api.IssuedToken, error) {
 	of, operates := by.Credentials, by.operator
 	if n.User != "" && n.User != by.User {
 		if by.UID != 0 {
-			return IssuedToken{}, api.Errorf(api.Denied, "user %s: only root creates tokens for other users", n.User)
+			return api.IssuedToken{}, api.Errorf(api.Denied, "user %s: only root creates tokens for other users", n.User)
 		}
 		var err error
 		if of, err = s.tokens.named(n.User); err != nil {
-			return IssuedToken{}, api.Errorf(api.Invalid, "user %s: cannot be found on this machine: %w", n.User, err)
+			return api.IssuedToken{}, api.Errorf(api.Invalid, "user %s: cannot be found on this machine: %w", n.User, err)
 		}
 		operates = g.operates(&of)
 	}
 	switch {
 	case of.User == "":
-		return IssuedToken{},
+		return api.IssuedToken{},
 			api.Errorf(api.Invalid, "user %d: has no name on this machine, and a token belongs to a user with a name", of.UID)
-	case n.Scope == noScope:
-		return IssuedToken{}, api.Errorf(api.Invalid, "scope: must be one of %s", strings.Join(ScopeNames(), ", "))
-	case n.Scope == AdminScope && !operates:
-		return IssuedToken{}, api.Errorf(api.Denied, "scope admin: %s is no operator: must be read or submit", of.User)
-	case n.Lifetime < LeastLifetime || n.Lifetime > MostLifetime:
-		return IssuedToken{}, api.Errorf(api.Invalid, "lifetime %v: must be from %v to %v", n.Lifetime, LeastLifetime,
-			MostLifetime)
+	case n.Scope == api.NoScope:
+		return api.IssuedToken{}, api.Errorf(api.Invalid, "scope: must be one of %s", strings.Join(api.ScopeNames(), ", "))
+	case n.Scope == api.AdminScope && !operates:
+		return api.IssuedToken{}, api.Errorf(api.Denied, "scope admin: %s is no operator: must be read or submit", of.User)
+	case n.Lifetime < api.LeastLifetime || n.Lifetime > api.MostLifetime:
+		return api.IssuedToken{}, api.Errorf(api.Invalid, "lifetime %v: must be from %v to %v", n.Lifetime, api.LeastLifetime,
+			api.MostLifetime)
 	}
 	now := time.Now()
-	secret := newSecret()
+	secret := api.NewSecret()
 	t := store.Token{UID: of.UID, User: of.User, Scope: n.Scope.String(), Hash: hashOf(secret),
 		Created: timeline.Time(now.UnixNano()), Expires: timeline.Time(now.Add(n.Lifetime).UnixNano())}
 	if err := s.tokens.add(ctx, &t); err != nil {
-		return IssuedToken{}, err
+		return api.IssuedToken{}, err
 	}
 	s.log.Info("token created", "token", t.ID, "user", t.User, "scope", t.Scope, "expires",
 		tokenOf(&t).Expires.Format(time.RFC3339), "by_uid", by.UID)
-	return IssuedToken{tokenOf(&t), tokenText(t.ID, secret)}, nil
+	return api.IssuedToken{Token: tokenOf(&t), Secret: api.TokenText(t.ID, secret)}, nil
 }
 
 // add stores a token, unless its user has too many, and sets its id.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 )
@@ -81,13 +82,13 @@ func usual() accounts {
 
 // issue stores a token and returns its text.
 func (s *fakeStore) issue(t store.Token) string {
-	secret := newSecret()
+	secret := api.NewSecret()
 	t.Hash = hashOf(secret)
 	if t.Expires == 0 {
 		t.Expires = timeline.Time(time.Now().Add(time.Hour).UnixNano())
 	}
 	id, _ := s.AddToken(context.Background(), t)
-	return tokenText(id, secret)
+	return api.TokenText(id, secret)
 }
 
 // present sends a request over the network with a token, none if it is empty, and returns the answer.
@@ -113,17 +114,17 @@ type presented struct {
 
 func everyPresented() []presented {
 	long := timeline.Time(time.Now().Add(time.Hour).UnixNano())
-	unknown := tokenText(1<<62, newSecret())
+	unknown := api.TokenText(1<<62, api.NewSecret())
 	all := []presented{
 		{name: "nothing", none: true}, {name: "no token", none: true, text: "secret"},
 		{name: "an unknown token", none: true, text: unknown},
-		{name: "the id of a token with another secret", none: true, text: tokenText(1, newSecret())},
+		{name: "the id of a token with another secret", none: true, text: api.TokenText(1, api.NewSecret())},
 		{name: "an expired token", token: store.Token{UID: 1000, User: "ada", Scope: "read", Expires: 1}},
 		{name: "a revoked token", token: store.Token{UID: 1000, User: "ada", Scope: "admin", Expires: long, Revoked: 1}},
 		{name: "a token of the user who had the uid before", token: store.Token{UID: 1000, User: "eve", Scope: "admin"}},
 		{name: "a token of a user who was removed", token: store.Token{UID: 7, User: "gone", Scope: "admin"}},
 	}
-	for _, scope := range ScopeNames() {
+	for _, scope := range api.ScopeNames() {
 		all = append(all,
 			presented{name: scope + " of ada", token: store.Token{UID: 1000, User: "ada", Scope: scope}, scope: scope,
 				as: "owner"},
@@ -161,7 +162,7 @@ func TestEveryOperationByToken(t *testing.T) {
 				want := 401
 				switch rights := allowed[o.id]; {
 				case p.scope == "":
-				case scope == "" || slices.Index(ScopeNames(), p.scope) < slices.Index(ScopeNames(), scope):
+				case scope == "" || slices.Index(api.ScopeNames(), p.scope) < slices.Index(api.ScopeNames(), scope):
 					want = 403
 				default:
 					want = map[string]int{"owner": rights.owner, "stranger": rights.stranger, "operator": rights.operator}[p.as]
@@ -275,7 +276,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		}
 		time.Sleep(time.Second) // of the bubble
 		present(s, operation{method: "GET", path: "/v1/status"}, revoked)
-		_, secret, _ := parseToken(revoked)
+		_, secret, _ := api.ParseToken(revoked)
 		if text := log.String(); strings.Count(text, "\n") != 2 || strings.Contains(text, secret) ||
 			!strings.Contains(text, `reason="a revoked token"`) || !strings.Contains(text, "others=999") {
 			t.Errorf("the log has\n%s", text)
@@ -290,7 +291,7 @@ func TestUseIsRecorded(t *testing.T) {
 		s.tokens.account = usual().of
 		token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read",
 			Expires: timeline.Time(time.Now().Add(9 * time.Hour).UnixNano())})
-		id, _, _ := parseToken(token)
+		id, _, _ := api.ParseToken(token)
 		var uses []timeline.Time
 		for range 8 {
 			present(s, operation{method: "GET", path: "/v1/health"}, token)
@@ -320,11 +321,11 @@ func (p presents) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // overNetwork serves d to clients that present tokens, within the process, until the test ends.
-func overNetwork(t *testing.T, d Driver, users accounts) (client func(token string) *Client, s *served,
+func overNetwork(t *testing.T, d Driver, users accounts) (with func(token string) *client.Client, s *served,
 	stored *fakeStore) {
 	t.Helper()
 	stored = newFakeStore()
-	s = &served{New(d, &fakePools{}, stored, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), newPipes()}
+	s = &served{New(d, &fakePools{}, stored, api.Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), newPipes()}
 	s.tokens.account = users.of
 	ended := make(chan error, 1)
 	go func() { ended <- s.network.http.Serve(s.pipes) }()
@@ -332,7 +333,7 @@ func overNetwork(t *testing.T, d Driver, users accounts) (client func(token stri
 		_ = s.Shutdown(t.Context()) // its time is over
 		<-ended
 	})
-	return func(token string) *Client {
+	return func(token string) *client.Client {
 		c := s.client(func() int { return 1 << 30 })
 		h := httpOf(c)
 		h.Transport = presents{h.Transport, token}
@@ -364,7 +365,7 @@ func TestTokenEndsUnderAWatch(t *testing.T) {
 				client, s, stored := overNetwork(t, d, users)
 				token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read",
 					Expires: timeline.Time(time.Now().Add(25 * time.Second).UnixNano())})
-				id, _, _ := parseToken(token)
+				id, _, _ := api.ParseToken(token)
 				raw, err := httpOf(client(token)).Get("http://bellows/v1/watch")
 				if err != nil {
 					t.Fatal(err)
@@ -413,7 +414,7 @@ func TestTokenEndsUnderARequest(t *testing.T) {
 		d.logs = []api.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file}}
 		client, s, stored := overNetwork(t, d, usual())
 		token := stored.issue(store.Token{UID: 1000, User: "ada", Scope: "read"})
-		id, _, _ := parseToken(token)
+		id, _, _ := api.ParseToken(token)
 		var all sync.WaitGroup
 		all.Go(func() {
 			if _, err := client(token).Wait(t.Context(), 1); api.KindOf(err) != api.NoToken ||
@@ -423,7 +424,7 @@ func TestTokenEndsUnderARequest(t *testing.T) {
 		})
 		all.Go(func() {
 			if n, err := client(token).Output(t.Context(), &strings.Builder{},
-				Output{Task: cluster.TaskID{Job: 1}, Follow: true}); err == nil {
+				api.Output{Task: cluster.TaskID{Job: 1}, Follow: true}); err == nil {
 				t.Errorf("who follows gets %d bytes as a whole output", n)
 			}
 		})
@@ -492,11 +493,11 @@ func TestCreateToken(t *testing.T) {
 			t.Errorf("%s: %s: %d %s, want %d %s", tt.name, tt.body, answer.Code, answer.Body, tt.status, tt.want)
 		}
 	}
-	var issued IssuedToken
+	var issued api.IssuedToken
 	if err := json.Unmarshal(create(1000, "ada", `{"scope":"read",`+hour+`}`).Body.Bytes(), &issued); err != nil {
 		t.Fatal(err)
 	}
-	id, secret, ok := parseToken(issued.Secret)
+	id, secret, ok := api.ParseToken(issued.Secret)
 	if kept := stored.tokens[id]; !ok || id != issued.ID || kept.Hash != hashOf(secret) ||
 		strings.Contains(mustJSON(t, kept), secret) || issued.Expires.Sub(issued.Created) != time.Hour {
 		t.Errorf("issued %+v, stored %+v", issued, kept)
@@ -554,10 +555,11 @@ func TestAccount(t *testing.T) {
 // Whatever a header has, it is a token only if it is one in every letter, so that no two headers present the same
 // token but for the case of the scheme and spaces after it.
 func FuzzBearer(f *testing.F) {
-	for _, text := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "bearer  " + tokenText(7, newSecret()),
-		"Bearer " + tokenText(1<<62, newSecret()), "Bearer bellows_07_" + newSecret(), "Bearer bellows_+7_" + newSecret(),
-		"Bearer bellows_7_" + strings.ToUpper(newSecret()), "Bearer " + tokenText(7, newSecret()) + " ",
-		"Bearer\t" + tokenText(7, newSecret()), "Bearer bellows_99999999999999999999_" + newSecret()} {
+	for _, text := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "bearer  " + api.TokenText(7, api.NewSecret()),
+		"Bearer " + api.TokenText(1<<62, api.NewSecret()), "Bearer bellows_07_" + api.NewSecret(),
+		"Bearer bellows_+7_" + api.NewSecret(),
+		"Bearer bellows_7_" + strings.ToUpper(api.NewSecret()), "Bearer " + api.TokenText(7, api.NewSecret()) + " ",
+		"Bearer\t" + api.TokenText(7, api.NewSecret()), "Bearer bellows_99999999999999999999_" + api.NewSecret()} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
@@ -568,9 +570,9 @@ func FuzzBearer(f *testing.F) {
 			}
 			return
 		}
-		text := tokenText(id, secret)
+		text := api.TokenText(id, secret)
 		if !strings.HasSuffix(header, " "+text) || strings.Trim(strings.TrimSuffix(header[len("Bearer"):], text),
-			" ") != "" || id <= 0 || len(secret) != secretLength {
+			" ") != "" || id <= 0 || len(secret) != 52 {
 			t.Errorf("%q is token %d with secret %q", header, id, secret)
 		}
 		if _, _, ok := bearer([]string{header, header}); ok {
@@ -581,15 +583,15 @@ func FuzzBearer(f *testing.F) {
 
 // Every scope has a name by which it is read again.
 func TestScopes(t *testing.T) {
-	for i, name := range ScopeNames() {
-		var s Scope
-		if err := s.UnmarshalText([]byte(name)); err != nil || s != ReadScope+Scope(i) || s.String() != name {
+	for i, name := range api.ScopeNames() {
+		var s api.Scope
+		if err := s.UnmarshalText([]byte(name)); err != nil || s != api.ReadScope+api.Scope(i) || s.String() != name {
 			t.Errorf("%s is read as %v, %v", name, s, err)
 		}
 	}
 	for _, name := range []string{"", "root", "READ"} {
-		var s Scope
-		if err := s.UnmarshalText([]byte(name)); err == nil || scopeNamed(name) != noScope {
+		var s api.Scope
+		if err := s.UnmarshalText([]byte(name)); err == nil || scopeNamed(name) != api.NoScope {
 			t.Errorf("%q is read as %v", name, s)
 		}
 	}

@@ -25,18 +25,6 @@ const (
 // events is a response body of server-sent events: see eventStream.
 type events struct{ Body func(*eventStream) }
 
-// Machine is the state of the daemon and its nodes, and what the containers use.
-type Machine struct {
-	Status Status     `json:"status"`
-	At     time.Time  `json:"at" doc:"when the containers were measured"`
-	Tasks  []api.Task `json:"tasks,omitempty" doc:"the tasks that have a container, with usage"`
-}
-
-// Dropped is the data of the last event of a watch that the server ends.
-type Dropped struct {
-	Reason string `json:"reason" doc:"why the daemon ends the stream"`
-}
-
 func (s *Server) watch(a *operations) {
 	register(a, sizes, "GET", "/v1/watch", "watch",
 		"Send the jobs that have not ended, and then what changes about them and their tasks, as server-sent events", 200,
@@ -84,11 +72,11 @@ func (s *Server) follow(ctx context.Context, to *watching, from int64) {
 		switch {
 		case err != nil:
 			why := orEnded(ctx, errors.New("the daemon ends; connect again to the next")) // or the client is gone
-			_ = to.send("dropped", 0, Dropped{why.Error()})
+			_ = to.send("dropped", 0, api.Dropped{Reason: why.Error()})
 			return
 		case begun && u.Snapshot:
 			_ = to.send("dropped", 0,
-				Dropped{"too slow: what has changed since the last event is not known any more; connect again"})
+				api.Dropped{Reason: "too slow: what has changed since the last event is not known any more; connect again"})
 			return
 		}
 		events, err := s.updates.texts(to.caller, from, u)
@@ -142,7 +130,7 @@ func (s *Server) sendMachine(ctx context.Context, to *watching) error {
 	}
 	tasks, at, _ := s.driver.Measured(ctx) // While the engine hangs there are none, and the status says so.
 	to.due = nextMachine(time.Now())
-	return to.send("machine", 0, Machine{Status: status, At: at, Tasks: to.caller.tasks(tasks)})
+	return to.send("machine", 0, api.Machine{Status: status, At: at, Tasks: to.caller.tasks(tasks)})
 }
 
 // nextMachine returns when the state of the machine is sent next: at the same time to all who want it, so that the

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -66,7 +67,7 @@ type served struct {
 // serve serves d to a user until the test ends.
 func serve(t *testing.T, d Driver, uid uint32, name string) *served {
 	t.Helper()
-	s := &served{New(d, &fakePools{}, fakeProfiles{}, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), newPipes()}
+	s := &served{New(d, &fakePools{}, fakeProfiles{}, api.Daemon{UID: 2000}, slog.New(slog.DiscardHandler)), newPipes()}
 	s.http.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 		return asUser(ctx, uid, name)
 	}
@@ -82,12 +83,12 @@ func serve(t *testing.T, d Driver, uid uint32, name string) *served {
 }
 
 // client returns a client whose connections break after as many bytes as most says.
-func (s *served) client(most func() int) *Client {
+func (s *served) client(most func() int) *client.Client {
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		c, err := s.pipes.connect()
 		return &breaking{c, most()}, err
 	}
-	return Over("pipe", &http.Transport{DialContext: dial, DisableKeepAlives: true})
+	return client.Over("pipe", &http.Transport{DialContext: dial, DisableKeepAlives: true})
 }
 
 // breaking is a connection that breaks after some bytes were read.
@@ -536,9 +537,10 @@ func TestMachineAtTheSameTimes(t *testing.T) {
 
 // What is sent about a machine is as the document of the API says.
 func TestMachineIsAsDescribed(t *testing.T) {
-	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
+	d := asDescribed(t, New(newFake(), &fakePools{}, fakeProfiles{}, api.Daemon{},
+		slog.New(slog.DiscardHandler)).http.Handler)
 	for _, set := range []func(reflect.Value){func(reflect.Value) {}, fill} {
-		var m Machine
+		var m api.Machine
 		set(reflect.ValueOf(&m).Elem())
 		text, err := json.Marshal(&m)
 		if err != nil {

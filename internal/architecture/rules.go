@@ -84,7 +84,8 @@ var narrower = []folder{
 		"live/store"}, "what is shown never changes, and knows nothing of who decides"},
 	{"live/counts", []string{"core/timeline", "core/cluster"},
 		"counters know what happened, and not how"},
-	{"live/store", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "durable"},
+	{"live/store", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "live/api",
+		"durable"},
 		"what must survive is stored as it is submitted; the store does not decide and does not run anything"},
 	{"live/view", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/book", "live/api",
 		"live/drive"}, "words for what an engine knows change nothing"},
@@ -102,12 +103,16 @@ var narrower = []folder{
 		"swap belongs to the machine: this package knows neither jobs nor control groups"},
 	{"node/input", nil,
 		"input of a program has one protocol for its client, the daemon and the supervisor"},
-	{"pool", []string{"core", "executor", "live/drive"},
+	{"pool", []string{"core", "executor", "live/api", "live/drive"},
 		"a pool is driven like a cluster, and starts no process: it knows neither live nor agent"},
 	{"door/terminal", []string{"core/resource", "core/cluster"},
 		"every command and every report prints tables and paragraphs, and shows progress, in the same way"},
+	{"door/client", []string{"core/cluster", "core/profile", "format/eventlog", "live/api", "door/peercred", "node/input"},
+		"a client needs no driver, no store and no node"},
+	{"door/peercred", nil,
+		"who is at the other end of a socket, the kernel knows"},
 	{"door/server", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile",
-		"core/policy", "format", "live", "executor", "pool", "node/input", "door/server/openapi"},
+		"core/policy", "format", "live", "executor", "pool", "node/input", "door/peercred", "door/server/openapi"},
 		"the API shows what live, store and pools know; it asks no engine and no node, and runs nothing itself"},
 	{"door/server/openapi", nil,
 		"a document of OpenAPI is the same for every API"},
@@ -129,20 +134,46 @@ var tests = []folder{
 	{"pool/fleet", []string{"node/agent", "door/daemon"},
 		"deaths of a whole daemon and of executors lose no result"},
 	{"executor", []string{"core/timeline", "core/cluster", "core/book", "core/share", "core/policy", "format/workload",
-		"format/importer", "pool"},
+		"format/importer", "live/api", "pool"},
 		"executors and a pool, set as pools are, speak to each other, and run what was recorded elsewhere"},
 	{"node/swap", []string{"node/cgroup"},
 		"only a group with little memory is swapped out"},
 	{"live", []string{"node/agent", "node/cgroup", "door/daemon"},
 		"deaths of a whole daemon lose nothing that the driver acknowledged, and leave no container stopped"},
-	{"door/server", []string{"core/book"},
-		"what a caller may see of a running cluster is tested with the inventory of a book"},
+	{"door/server", []string{"core/book", "door/client"},
+		"the server is asked by its client, and what a caller may see of a running cluster is tested with the inventory of " +
+			"a book"},
 	{"docs", []string{"node/cgroup"},
 		"some commands of documents need control groups"},
 	{"scenarios", []string{"core/resource", "core/timeline", "core/cluster", "core/book", "core/usage", "core/leveling",
 		"core/policy", "core/engine", "format/eventlog", "format/workload", "sim", "live"},
 		"both drivers of the engine replay the same stories"},
 }
+
+// daemons are packages that a daemon is made of. clients has a row for every package that asks a daemon: which of them
+// it links all the same, even through others, and why.
+var (
+	daemons = []string{"core/engine", "core/policy", "door/server", "live", "live/store", "node/agent", "pool",
+		"pool/fleet", "sim"}
+	clients = []folder{
+		{"door/client", nil,
+			"it sends requests and reads answers"},
+		{"cmd/bellows/internal/phases", nil,
+			"it prints"},
+		{"cmd/bellows/internal/place", []string{"live/store"},
+			"where no daemon runs, profiles are read from the store"},
+		{"cmd/bellows/internal/mapping", []string{"live/store"},
+			"as place"},
+		{"cmd/bellows/internal/profiling", []string{"live/store", "node/agent"},
+			"where no daemon runs, it measures in containers of its own and stores the profile"},
+		{"cmd/bellows/internal/jobs", []string{"core/engine", "core/policy", "live/store", "sim"},
+			"`bellows plan` plays the running cluster forward"},
+		{"cmd/bellows/internal/top", []string{"core/engine", "core/policy", "live/store", "sim"},
+			"it shows the same views as jobs"},
+		{"cmd/bellows/internal/replay", []string{"core/engine", "core/policy", "live/store", "sim"},
+			"it plays what has happened again under other policies"},
+	}
+)
 
 // purity lists what the core does not import, by import path; a path includes everything below it.
 var purity = []struct{ path, reason string }{

@@ -5,11 +5,10 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // An owner is a uid with the name of its user, empty if the user has none: what was stored for the last user of a uid
@@ -37,28 +36,7 @@ type Profile struct {
 	User string        `json:"-"`
 	Name string        `json:"-"`
 	Made timeline.Time `json:"-"`
-	Measured
-}
-
-// Measured is what measurements of a command at several sizes have shown.
-type Measured struct {
-	// IdealMemory is the least memory, in bytes, at which the command runs at full speed; MinMemory is the least memory
-	// at which a run succeeded.
-	IdealMemory resource.Amount `json:"ideal_memory_bytes"`
-	MinMemory   resource.Amount `json:"min_memory_bytes"`
-	// Duration is the run time at ideal memory.
-	Duration time.Duration `json:"duration_ns"`
-	// Elasticity is the cost of less memory.
-	Elasticity cluster.Elasticity `json:"elasticity"`
-	// Args is the command that was measured, with its placeholders.
-	Args []string `json:"args,omitempty"`
-	// Evidence is optional material of the measurement, such as samples and errors.
-	Evidence json.RawMessage `json:"evidence,omitempty"`
-}
-
-// OfStage returns what p says of a stage that runs the command.
-func (p *Measured) OfStage() cluster.Profile {
-	return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}
+	api.Measured
 }
 
 // The largest number of profiles of an owner, and how many bytes they may take together.
@@ -96,7 +74,8 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, made_ns, measured) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET made_ns = excluded.made_ns, measured = excluded.measured,
-				learned_ns = iif(owner_name = excluded.owner_name, learned_ns, 0), learned = iif(owner_name = excluded.owner_name, learned, NULL),
+				learned_ns = iif(owner_name = excluded.owner_name, learned_ns, 0),
+				learned = iif(owner_name = excluded.owner_name, learned, NULL),
 				owner_name = excluded.owner_name`,
 			p.UID, p.User, p.Name, int64(p.Made), string(body))
 		return err
@@ -110,7 +89,8 @@ func (s *Store) PutLearned(ctx context.Context, a App, from ...cluster.JobID) er
 	return s.write(ctx, "write what was learned to", func(tx *change) error {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, learned_ns, learned) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET learned_ns = excluded.learned_ns, learned = excluded.learned,
-				made_ns = iif(owner_name = excluded.owner_name, made_ns, 0), measured = iif(owner_name = excluded.owner_name, measured, NULL),
+				made_ns = iif(owner_name = excluded.owner_name, made_ns, 0),
+				measured = iif(owner_name = excluded.owner_name, measured, NULL),
 				owner_name = excluded.owner_name`,
 			a.UID, a.User, a.Name, int64(a.LearnedAt), string(a.Learned)); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // What jobs have left is returned to the disk, but for a part that the next jobs take.
@@ -73,7 +74,8 @@ func TestProfilesAreBounded(t *testing.T) {
 	}
 	put := func(uid uint32, name string) error {
 		return s.PutProfile(ctx,
-			Profile{UID: uid, User: "ada", Name: name, Measured: Measured{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}})
+			Profile{UID: uid, User: "ada", Name: name, Measured: api.Measured{Elasticity: cluster.Elasticity{Kind: cluster.Step,
+				Factor: 2}}})
 	}
 	fill(1, mostProfiles, 10)
 	fill(2, 4, mostProfileBytes/4)

@@ -24,6 +24,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // TestMain lets this test program be one that writes until it is killed.
@@ -150,10 +151,11 @@ func TestEveryTableHasAnOwner(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	ctx := t.Context()
 	s := open(t, t.TempDir())
-	p := Profile{UID: 7, User: "ada", Name: "sort", Made: 5, Measured: Measured{IdealMemory: 10, MinMemory: 1, Duration: time.Second,
-		Elasticity: cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: 2},
-			{Memory: 10, Slowdown: 1}}},
-		Args: []string{"sort"}, Evidence: json.RawMessage(`{"a":1}`)}}
+	p := Profile{UID: 7, User: "ada", Name: "sort", Made: 5,
+		Measured: api.Measured{IdealMemory: 10, MinMemory: 1, Duration: time.Second,
+			Elasticity: cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: 2},
+				{Memory: 10, Slowdown: 1}}},
+			Args: []string{"sort"}, Evidence: json.RawMessage(`{"a":1}`)}}
 	other := p
 	other.UID, other.IdealMemory = 8, 20
 	for _, p := range []Profile{p, other, p} {
@@ -181,8 +183,9 @@ func TestProfiles(t *testing.T) {
 func TestApps(t *testing.T) {
 	ctx := t.Context()
 	s := open(t, t.TempDir())
-	p := Profile{UID: 7, User: "ada", Name: "sort", Made: 5, Measured: Measured{IdealMemory: 10, MinMemory: 1, Duration: time.Second,
-		Args: []string{"sort"}}}
+	p := Profile{UID: 7, User: "ada", Name: "sort", Made: 5,
+		Measured: api.Measured{IdealMemory: 10, MinMemory: 1, Duration: time.Second,
+			Args: []string{"sort"}}}
 	learned := App{UID: 7, User: "ada", Name: "sort", Learned: json.RawMessage(`{"version":1}`), LearnedAt: 9}
 	for range 2 {
 		for _, a := range []App{learned, {UID: 7, User: "ada", Name: "wc", Learned: json.RawMessage("broken"),
@@ -236,8 +239,9 @@ func TestForgetOldest(t *testing.T) {
 			}
 		}
 	}
-	p := Profile{UID: 7, User: "ada", Name: "app4", Made: 5, Measured: Measured{IdealMemory: 10, MinMemory: 1, Duration: time.Second,
-		Args: []string{"sort"}}}
+	p := Profile{UID: 7, User: "ada", Name: "app4", Made: 5,
+		Measured: api.Measured{IdealMemory: 10, MinMemory: 1, Duration: time.Second,
+			Args: []string{"sort"}}}
 	if err := s.PutProfile(ctx, p); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +269,8 @@ func TestAppsOfANewUser(t *testing.T) {
 			t.Helper()
 			var err error
 			if measured {
-				err = s.PutProfile(ctx, Profile{UID: 7, User: user, Name: "sort", Measured: Measured{IdealMemory: 10, MinMemory: 1}})
+				err = s.PutProfile(ctx, Profile{UID: 7, User: user, Name: "sort",
+					Measured: api.Measured{IdealMemory: 10, MinMemory: 1}})
 			} else {
 				err = s.PutLearned(ctx, App{UID: 7, User: user, Name: "sort", Learned: json.RawMessage("{}"), LearnedAt: 9})
 			}
@@ -300,7 +305,8 @@ func TestUnreadableProfile(t *testing.T) {
 	ctx := t.Context()
 	s := open(t, t.TempDir())
 	for _, name := range []string{"sort", "wc"} {
-		if err := s.PutProfile(ctx, Profile{UID: 7, Name: name, Measured: Measured{IdealMemory: 10, MinMemory: 1}}); err != nil {
+		if err := s.PutProfile(ctx, Profile{UID: 7, Name: name,
+			Measured: api.Measured{IdealMemory: 10, MinMemory: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.PutLearned(ctx, App{UID: 7, Name: name, Learned: json.RawMessage("{}")}); err != nil {

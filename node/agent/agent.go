@@ -39,7 +39,7 @@ type Config struct {
 	// Capacity is what the containers may use together; see the function Capacity. 0 of disk or network bandwidth is
 	// unknown: it was neither measured nor stated.
 	Capacity resource.Vector
-	// Grace is the time between the request that a container end and its kill; 0 is DefaultGrace.
+	// Grace is the time between the request that a container end and its kill; 0 is cluster.DefaultGrace.
 	Grace time.Duration
 	// OutputLimit is how many bytes of each of the two outputs of a task's run are kept: one half from the beginning,
 	// the other from the end. 0 is DefaultOutputLimit. The tasks of a job with more than 8 share what 8 would keep, but
@@ -58,9 +58,6 @@ type Config struct {
 
 	clock func() timeline.Time // the engine's; nil is newClock
 }
-
-// DefaultGrace is the default time between SIGTERM and SIGKILL.
-const DefaultGrace = 10 * time.Second
 
 // NoCgroupError is returned by Open where this process cannot bound the memory of other processes. Its text is one
 // sentence that says what is missing and how to get it.
@@ -145,7 +142,7 @@ func Open(c Config) (*Agent, error) {
 		}
 	}
 	if c.Grace == 0 {
-		c.Grace = DefaultGrace
+		c.Grace = cluster.DefaultGrace
 	}
 	if c.OutputLimit == 0 {
 		c.OutputLimit = DefaultOutputLimit

@@ -387,7 +387,7 @@ func TestKillIsPoliteFirst(t *testing.T) {
 // A program that stopped itself hears that it is to end, whoever ends it.
 func TestStoppedProgramHearsThatItIsToEnd(t *testing.T) {
 	b := newBench(t)
-	b.config.Grace = DefaultGrace // far more than the handler needs
+	b.config.Grace = cluster.DefaultGrace // far more than the handler needs
 	for name, c := range map[string]struct {
 		timeout time.Duration
 		end     func(o cluster.Order)

@@ -16,12 +16,8 @@ import (
 // inputSocket is the socket, in the container's folder, on which the supervisor accepts the input of its program.
 const inputSocket = "input"
 
-// InputPatience is how long a program waits for input that no client sends: after an agent has run for that time
-// without a client, the program's input ends. Without an agent the input waits.
-const (
-	InputPatience = time.Minute
-	inputLook     = 5 * time.Second
-)
+// inputLook is how often the agent looks whether a client sends input.
+const inputLook = 5 * time.Second
 
 // Input connects to the input of a running container. Package input describes the protocol.
 func (a *Agent) Input(id cluster.ContainerID) (io.ReadWriteCloser, error) {
@@ -106,7 +102,7 @@ func (m *mouth) feed(lease string) {
 		case !errors.Is(err, os.ErrDeadlineExceeded):
 			return
 		case leased(lease):
-			if absent += inputLook; absent >= InputPatience {
+			if absent += inputLook; absent >= input.Patience {
 				m.sink.End()
 			}
 		default:

@@ -28,7 +28,7 @@ func BenchmarkStep(b *testing.B) {
 	defer p.Close()
 	p.begin.Do(func() {}) // Nothing looks but the benchmark.
 	const executors = 112
-	if _, err := p.Put(b.Context(), ada, api.OwnerOf(ada), Spec{Name: "p", Command: []string{"/worker"}, Dir: "/",
+	if _, err := p.Put(b.Context(), ada, api.OwnerOf(ada), api.PoolSpec{Name: "p", Command: []string{"/worker"}, Dir: "/",
 		Min: executors, Max: executors, CPU: resource.Core, Memory: resource.MiB}); err != nil {
 		b.Fatal(err)
 	}

@@ -33,7 +33,6 @@ import (
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/agent"
-	"github.com/bellows-rm/bellows/pool"
 	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
@@ -153,13 +152,13 @@ func beDaemon(dir string) error {
 
 // handler answers as the API does, as far as the test needs it.
 func handler(all *fleet.Pools) http.Handler {
-	ref := func(r *http.Request) fleet.Ref {
+	ref := func(r *http.Request) api.PoolRef {
 		of := api.OwnerOf(ownerOf(r.PathValue("pool")))
-		return fleet.Ref{UID: of.UID, User: of.Name, Name: r.PathValue("pool")}
+		return api.PoolRef{UID: of.UID, User: of.Name, Name: r.PathValue("pool")}
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /v1/pools/{pool}", func(w http.ResponseWriter, r *http.Request) {
-		var s fleet.Spec
+		var s api.PoolSpec
 		err := json.NewDecoder(r.Body).Decode(&s)
 		if err == nil {
 			_, err = all.Put(r.Context(), ownerOf(s.Name), ref(r).Owner(), s)
@@ -304,8 +303,8 @@ func (r *rig) call(method, name string, in, out any) {
 }
 
 // spec is that of a pool.
-func (r *rig) spec(name, language, command string, least, most int) fleet.Spec {
-	return fleet.Spec{Name: name, Language: language, Command: []string{command}, Dir: "/", Env: r.env, Min: least,
+func (r *rig) spec(name, language, command string, least, most int) api.PoolSpec {
+	return api.PoolSpec{Name: name, Language: language, Command: []string{command}, Dir: "/", Env: r.env, Min: least,
 		Max: most, CPU: 500, Memory: 64 * resource.MiB, Idle: 2 * time.Second}
 }
 
@@ -320,25 +319,25 @@ func (r *rig) put(name, language, command string, least, most int) {
 func (r *rig) putBoth(most int) (functions map[string]string) {
 	r.t.Helper()
 	functions = map[string]string{"a": "square", "b": "square"}
-	r.put("a", fleet.Go, filepath.Join(r.dir, "worker"), 1, most)
+	r.put("a", api.PoolGo, filepath.Join(r.dir, "worker"), 1, most)
 	if _, err := os.Stat(r.python); err == nil {
 		functions["b"] = "squares:square"
-		r.put("b", fleet.Python, r.python, 1, most)
+		r.put("b", api.PoolPython, r.python, 1, most)
 	} else {
-		r.put("b", fleet.Go, filepath.Join(r.dir, "worker"), 1, most)
+		r.put("b", api.PoolGo, filepath.Join(r.dir, "worker"), 1, most)
 	}
 	for name := range functions {
-		r.until(name, "warm", func(d *fleet.Detail) bool { return d.Idle == 1 })
+		r.until(name, "warm", func(d *api.PoolDetail) bool { return d.Idle == 1 })
 	}
 	return functions
 }
 
 // until waits until a pool is as it should be.
-func (r *rig) until(name, what string, holds func(d *fleet.Detail) bool) {
+func (r *rig) until(name, what string, holds func(d *api.PoolDetail) bool) {
 	r.t.Helper()
 	late := time.After(time.Minute)
 	for {
-		var d fleet.Detail
+		var d api.PoolDetail
 		r.call(http.MethodGet, name, nil, &d)
 		if holds(&d) {
 			return
@@ -459,9 +458,9 @@ func TestDeaths(t *testing.T) {
 			r.kill()
 			continue
 		}
-		r.until([]string{"a", "b"}[random.IntN(2)], "with an executor", func(d *fleet.Detail) bool {
+		r.until([]string{"a", "b"}[random.IntN(2)], "with an executor", func(d *api.PoolDetail) bool {
 			for _, e := range d.Members {
-				if e.PID > 0 && e.State != pool.Lost && e.State != pool.Expired {
+				if e.PID > 0 && e.State != api.ExecutorLost && e.State != api.ExecutorExpired {
 					_ = syscall.Kill(e.PID, syscall.SIGKILL)
 					return true
 				}
@@ -472,14 +471,14 @@ func TestDeaths(t *testing.T) {
 	t.Logf("%d tasks of each pool outlive %d deaths of the daemon and %d of executors", tasks, killed[true], killed[false])
 	<-ended
 	for _, name := range []string{"a", "b"} {
-		r.until(name, "small again", func(d *fleet.Detail) bool {
+		r.until(name, "small again", func(d *api.PoolDetail) bool {
 			return d.Executors == 1 && d.Idle == 1 && d.Applications == 0
 		})
 	}
-	var before, after fleet.Detail
+	var before, after api.PoolDetail
 	r.call(http.MethodGet, "a", nil, &before)
 	r.kill()
-	r.until("a", "back", func(d *fleet.Detail) bool { after = *d; return d.Synced && d.Idle == 1 })
+	r.until("a", "back", func(d *api.PoolDetail) bool { after = *d; return d.Synced && d.Idle == 1 })
 	if len(after.Members) != 1 || after.Members[0].Job != before.Members[len(before.Members)-1].Job {
 		t.Errorf("after the death of the daemon the executors are %+v, before %+v", after.Members, before.Members)
 	}
@@ -499,9 +498,9 @@ func TestExecutorNeverAnswers(t *testing.T) {
 	goOn()
 	silent := map[string]int{}
 	for name := range functions {
-		r.until(name, "busy", func(d *fleet.Detail) bool {
+		r.until(name, "busy", func(d *api.PoolDetail) bool {
 			for _, e := range d.Members {
-				if silent[name] = e.PID; e.State == pool.Attached {
+				if silent[name] = e.PID; e.State == api.ExecutorAttached {
 					return true
 				}
 			}
@@ -520,8 +519,8 @@ func TestExecutorNeverAnswers(t *testing.T) {
 	}
 	goOn()
 	for name := range functions {
-		r.until(name, "whole again", func(d *fleet.Detail) bool { return d.Counters.Expired > 0 && d.Busy+d.Idle == 2 })
-		r.until(name, "rid of the process", func(*fleet.Detail) bool {
+		r.until(name, "whole again", func(d *api.PoolDetail) bool { return d.Counters.Expired > 0 && d.Busy+d.Idle == 2 })
+		r.until(name, "rid of the process", func(*api.PoolDetail) bool {
 			return syscall.Kill(silent[name], 0) == syscall.ESRCH
 		})
 	}
@@ -537,25 +536,25 @@ func TestTwoUsers(t *testing.T) {
 	r := newRig(t)
 	worker := filepath.Join(r.dir, "worker")
 	const tasks = 100_000 // more than there is time for
-	r.put("a", fleet.Go, worker, 0, 8)
+	r.put("a", api.PoolGo, worker, 0, 8)
 	ctx, cancel := context.WithCancel(t.Context())
 	other, end := context.WithCancel(t.Context())
 	var apps sync.WaitGroup
 	apps.Go(func() { _ = r.squares(ctx, "a", "square", tasks) })
-	r.until("a", "on the whole machine", func(d *fleet.Detail) bool { return d.Busy+d.Idle == 8 })
-	r.put("other", fleet.Go, worker, 0, 8)
+	r.until("a", "on the whole machine", func(d *api.PoolDetail) bool { return d.Busy+d.Idle == 8 })
+	r.put("other", api.PoolGo, worker, 0, 8)
 	apps.Go(func() { _ = r.squares(other, "other", "square", tasks) })
 	asked := time.Now()
-	r.until("other", "on half of the machine", func(d *fleet.Detail) bool { return d.Busy+d.Idle == 4 })
-	r.until("a", "on half of the machine", func(d *fleet.Detail) bool { return d.Busy+d.Idle == 4 })
+	r.until("other", "on half of the machine", func(d *api.PoolDetail) bool { return d.Busy+d.Idle == 4 })
+	r.until("a", "on half of the machine", func(d *api.PoolDetail) bool { return d.Busy+d.Idle == 4 })
 	t.Logf("half of the machine after %v", time.Since(asked).Round(time.Millisecond))
 	end()
 	asked = time.Now()
-	r.until("a", "on the whole machine again", func(d *fleet.Detail) bool { return d.Busy+d.Idle == 8 })
+	r.until("a", "on the whole machine again", func(d *api.PoolDetail) bool { return d.Busy+d.Idle == 8 })
 	t.Logf("the whole machine again after %v", time.Since(asked).Round(time.Millisecond))
 	cancel()
 	apps.Wait()
 	for _, name := range []string{"a", "other"} {
-		r.until(name, "empty", func(d *fleet.Detail) bool { return d.Executors == 0 && d.Applications == 0 })
+		r.until(name, "empty", func(d *api.PoolDetail) bool { return d.Executors == 0 && d.Applications == 0 })
 	}
 }

@@ -12,8 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/fleet"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The disk with the definitions of pools, the secrets, and the output of executors is full while pools run tasks.
@@ -40,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 	})
 	worker := filepath.Join(r.dir, "worker")
 	functions := r.putBoth(2)
-	r.put("late", fleet.Go, worker, 0, 1)
+	r.put("late", api.PoolGo, worker, 0, 1)
 	goOn, end := r.streams(functions)
 	defer end()
 	goOn()
@@ -51,13 +50,13 @@ func TestFullDisk(t *testing.T) {
 	}
 	goOn()
 	before := r.definitions()
-	status, said := r.send(http.MethodPut, "refused", r.spec("refused", fleet.Go, worker, 0, 1))
+	status, said := r.send(http.MethodPut, "refused", r.spec("refused", api.PoolGo, worker, 0, 1))
 	if status != http.StatusInternalServerError || !strings.Contains(said, `store pool "refused"`) ||
 		!strings.Contains(said, "its disk is full: free some space") || strings.Count(strings.TrimSpace(said), "\n") > 0 {
 		t.Errorf("a pool on a full disk: %d %q", status, said)
 	}
 	if status, said := r.send(http.MethodPut, "a",
-		r.spec("a", fleet.Go, worker, 1, 7)); status != http.StatusInternalServerError {
+		r.spec("a", api.PoolGo, worker, 1, 7)); status != http.StatusInternalServerError {
 		t.Errorf("a change on a full disk: %d %q", status, said)
 	}
 	if status, said := r.send(http.MethodGet, "refused", nil); status != http.StatusNotFound {
@@ -68,12 +67,12 @@ func TestFullDisk(t *testing.T) {
 	}
 	late := make(chan error, 1)
 	go func() { late <- r.squares(t.Context(), "late", "square", 50) }()
-	r.until("late", "held back", func(d *fleet.Detail) bool {
+	r.until("late", "held back", func(d *api.PoolDetail) bool {
 		return strings.Contains(d.Why, `none was launched: store pool "late"`) && strings.Contains(d.Why, "its disk is full")
 	})
-	r.until("a", "with an executor", func(d *fleet.Detail) bool {
+	r.until("a", "with an executor", func(d *api.PoolDetail) bool {
 		for _, e := range d.Members {
-			if e.PID > 0 && e.State != pool.Lost && e.State != pool.Expired {
+			if e.PID > 0 && e.State != api.ExecutorLost && e.State != api.ExecutorExpired {
 				return syscall.Kill(e.PID, syscall.SIGKILL) == nil
 			}
 		}
@@ -87,12 +86,12 @@ func TestFullDisk(t *testing.T) {
 	if err := <-late; err != nil {
 		t.Errorf("pool late: %v", err)
 	}
-	r.until("a", "whole again", func(d *fleet.Detail) bool { return d.Busy+d.Idle == 2 && d.Spec.Max == 2 })
+	r.until("a", "whole again", func(d *api.PoolDetail) bool { return d.Busy+d.Idle == 2 && d.Spec.Max == 2 })
 	goOn()
-	r.put("refused", fleet.Go, worker, 0, 1)
+	r.put("refused", api.PoolGo, worker, 0, 1)
 	r.kill()
 	for _, name := range []string{"a", "b", "late", "refused"} {
-		r.until(name, "back", func(d *fleet.Detail) bool { return d.Synced })
+		r.until(name, "back", func(d *api.PoolDetail) bool { return d.Synced })
 	}
 	goOn()
 }

@@ -21,8 +21,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/executor"
-	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/fleet"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // driverVariable names the application that this test program is, which starts its own tasks, tasksVariable how many,
@@ -208,7 +207,7 @@ func TestDriversDie(t *testing.T) {
 	}
 	t.Run("go", func(t *testing.T) {
 		r := newRig(t)
-		r.put("a", fleet.Go, filepath.Join(r.dir, "worker"), 1, 3)
+		r.put("a", api.PoolGo, filepath.Join(r.dir, "worker"), 1, 3)
 		r.driversDie("serve", "square", rounds)
 	})
 	t.Run("python", func(t *testing.T) {
@@ -216,7 +215,7 @@ func TestDriversDie(t *testing.T) {
 		if _, err := os.Stat(r.python); err != nil {
 			t.Skipf("needs Python: %v", err)
 		}
-		r.put("a", fleet.Python, r.python, 1, 3)
+		r.put("a", api.PoolPython, r.python, 1, 3)
 		r.driversDie("squares:serve", "squares:square", rounds)
 	})
 }
@@ -225,7 +224,7 @@ func TestDriversDie(t *testing.T) {
 // square for the other one.
 func (r *rig) driversDie(serve, square string, rounds int) {
 	t := r.t
-	r.until("a", "warm", func(d *fleet.Detail) bool { return d.Idle == 1 })
+	r.until("a", "warm", func(d *api.PoolDetail) bool { return d.Idle == 1 })
 	tasks := 150 * rounds
 	names := []string{"x", "y"}
 	drivers := map[string]*exec.Cmd{}
@@ -234,7 +233,7 @@ func (r *rig) driversDie(serve, square string, rounds int) {
 	}
 	ordinary := make(chan error, 1)
 	go func() { ordinary <- r.squares(t.Context(), "a", square, tasks) }()
-	r.until("a", "shared by three applications", func(d *fleet.Detail) bool {
+	r.until("a", "shared by three applications", func(d *api.PoolDetail) bool {
 		held := 0
 		for _, a := range d.Enrolled {
 			if a.Executors == 1 && (!a.Drives || a.Running == 1) {
@@ -255,9 +254,9 @@ func (r *rig) driversDie(serve, square string, rounds int) {
 		case 2:
 			r.kill()
 		case 1:
-			r.until("a", "with an executor", func(d *fleet.Detail) bool {
+			r.until("a", "with an executor", func(d *api.PoolDetail) bool {
 				for _, e := range d.Members {
-					if e.PID > 0 && e.State != pool.Lost && e.State != pool.Expired {
+					if e.PID > 0 && e.State != api.ExecutorLost && e.State != api.ExecutorExpired {
 						return syscall.Kill(e.PID, syscall.SIGKILL) == nil
 					}
 				}
@@ -289,7 +288,7 @@ func (r *rig) driversDie(serve, square string, rounds int) {
 			}
 		}
 	}
-	var d fleet.Detail
+	var d api.PoolDetail
 	if r.call(http.MethodGet, "a", nil, &d); d.Broken != "" {
 		t.Error(d.Broken)
 	}

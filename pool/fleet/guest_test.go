@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/internal/guest"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // packPython is a program of Python that packs the interpreter for a guest, which has a C library: it writes the
@@ -77,7 +77,7 @@ func TestClockJumps(t *testing.T) {
 		goOn()
 		t.Logf("%s: the streams go on after %v", what, time.Since(began).Round(time.Millisecond))
 		for name := range functions {
-			r.until(name, "shown", func(d *fleet.Detail) bool {
+			r.until(name, "shown", func(d *api.PoolDetail) bool {
 				if c := d.Counters; c.Lost > 0 || c.Expired > 0 || c.Abandoned > 0 {
 					t.Errorf("%s: pool %s has %+v", what, name, c)
 				}
@@ -99,7 +99,7 @@ func TestClockJumps(t *testing.T) {
 	guest.SetAhead(t, -5*time.Hour)
 	r.kill()
 	for name := range functions {
-		r.until(name, "back", func(d *fleet.Detail) bool { return d.Synced })
+		r.until(name, "back", func(d *api.PoolDetail) bool { return d.Synced })
 	}
 	unharmed("a daemon in the past")
 }

@@ -78,7 +78,7 @@ func (p *Pools) submissions(r *record, first, n int) iter.Seq2[live.Submission, 
 		for number := first; number < first+n; number++ {
 			job := jobOf(&r.Spec, number)
 			command := &job.Stages[0].Command
-			if r.Spec.Language == Python {
+			if r.Spec.Language == api.PoolPython {
 				command.Args = append(command.Args[:len(command.Args):len(command.Args)], p.workerPath())
 			}
 			command.Env = map[string]string{
@@ -244,7 +244,7 @@ func (p *Pools) executorOf(j *api.Job) (h *held, number int) {
 	if !ok {
 		return nil, 0
 	}
-	h = p.pools[Ref{j.UID, j.Owner, name}]
+	h = p.pools[api.PoolRef{UID: j.UID, User: j.Owner, Name: name}]
 	number, ok = numberOf(name, j)
 	if h == nil || !ok || number > h.record.Launched {
 		return nil, 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func TestLend(t *testing.T) {
@@ -45,7 +46,7 @@ func TestIdleExecutorLends(t *testing.T) {
 		m := newMachine(t, 1)
 		defer m.stop()
 		m.open()
-		p := m.put(ada, func(s *Spec) { s.Min, s.Max = 1, 1 })
+		p := m.put(ada, func(s *api.PoolSpec) { s.Min, s.Max = 1, 1 })
 		m.later(time.Minute)
 		if e := m.detail(p).Members[0]; e.Lends || e.Why != "" {
 			t.Errorf("nobody waits, and it lends: %+v", e)

@@ -54,7 +54,7 @@ type machine struct {
 	unknown error // that a user is looked up
 	// pressures are what the machine reports.
 	pressures chan live.Pressure
-	results   map[Ref]int
+	results   map[api.PoolRef]int
 	can       cluster.Capabilities
 }
 
@@ -83,7 +83,8 @@ func newMachine(t *testing.T, cores int) *machine {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return &machine{t: t, dir: dir, cores: cores, jobs: map[cluster.JobID]*running{}, news: make(chan struct{}),
-		taskFor: time.Second, unknown: errors.New("unknown"), pressures: make(chan live.Pressure), results: map[Ref]int{}}
+		taskFor: time.Second, unknown: errors.New("unknown"), pressures: make(chan live.Pressure),
+		results: map[api.PoolRef]int{}}
 }
 
 // open opens the pools; after close it opens those of the next daemon.
@@ -237,7 +238,7 @@ func (e *process) register(owner api.Owner, name string) (err error) {
 	all := e.pools
 	e.mu.Unlock()
 	all.mu.Lock()
-	h := all.pools[Ref{owner.UID, owner.Name, name}]
+	h := all.pools[api.PoolRef{UID: owner.UID, User: owner.Name, Name: name}]
 	if h != nil {
 		e.pool = h.pool
 	}
@@ -397,9 +398,9 @@ func (m *machine) count() (now, ever int) {
 }
 
 // put makes or changes a pool that is called p.
-func (m *machine) put(by cluster.Credentials, change func(*Spec)) Ref {
+func (m *machine) put(by cluster.Credentials, change func(*api.PoolSpec)) api.PoolRef {
 	m.t.Helper()
-	s := Spec{Name: "p", Command: []string{"/worker"}, Dir: "/", Max: 3, CPU: resource.Core, Memory: resource.MiB}
+	s := api.PoolSpec{Name: "p", Command: []string{"/worker"}, Dir: "/", Max: 3, CPU: resource.Core, Memory: resource.MiB}
 	if change != nil {
 		change(&s)
 	}
@@ -407,11 +408,11 @@ func (m *machine) put(by cluster.Credentials, change func(*Spec)) Ref {
 	if _, err := m.pools.Put(m.t.Context(), by, owner, s); err != nil {
 		m.t.Fatal(err)
 	}
-	return Ref{owner.UID, owner.Name, s.Name}
+	return api.PoolRef{UID: owner.UID, User: owner.Name, Name: s.Name}
 }
 
 // enrol submits an application of a number of tasks to a pool, and counts its results.
-func (m *machine) enrol(r Ref, n int) {
+func (m *machine) enrol(r api.PoolRef, n int) {
 	m.t.Helper()
 	m.pools.mu.Lock()
 	one := m.pools.pools[r].pool
@@ -446,13 +447,13 @@ func (m *machine) enrol(r Ref, n int) {
 }
 
 // collected returns how many results the applications of a pool have.
-func (m *machine) collected(r Ref) int {
+func (m *machine) collected(r api.PoolRef) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.results[r]
 }
 
-func (m *machine) detail(r Ref) Detail {
+func (m *machine) detail(r api.PoolRef) api.PoolDetail {
 	m.t.Helper()
 	d, err := m.pools.Detail(m.t.Context(), r)
 	if err != nil {

@@ -478,13 +478,13 @@ func (p *Pools) awaitNone(ctx context.Context) error {
 
 // unanswering is an executor that does not answer its pool.
 type unanswering struct {
-	ref    Ref
+	ref    api.PoolRef
 	number int
 	why    string
 }
 
 // endProcess says that an executor is to be ended, because it does not answer. It does not wait.
-func (p *Pools) endProcess(ref Ref, number int, why string) {
+func (p *Pools) endProcess(ref api.PoolRef, number int, why string) {
 	p.unanswering.Lock()
 	p.unanswering.all = append(p.unanswering.all, unanswering{ref, number, why})
 	p.unanswering.Unlock()

@@ -61,7 +61,7 @@ type Pools struct {
 	handover handover
 
 	// routes are what answers the messages of each pool.
-	routes atomic.Pointer[map[Ref]http.Handler]
+	routes atomic.Pointer[map[api.PoolRef]http.Handler]
 	dirty  chan struct{} // has an element if the size of a pool may have to change
 	ctx    context.Context
 	stop   func()
@@ -74,7 +74,7 @@ type Pools struct {
 	}
 
 	mu       sync.Mutex
-	pools    map[Ref]*held
+	pools    map[api.PoolRef]*held
 	rooms    map[api.Owner]*pool.Room  // for arguments and results
 	jobs     map[cluster.JobID]api.Job // that have not ended
 	uses     map[cluster.JobID]use     // of jobs
@@ -103,7 +103,8 @@ func Open(c Config) (p *Pools, err error) {
 	if c.LookUp == nil {
 		c.LookUp = user.LookupId
 	}
-	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1), pools: map[Ref]*held{},
+	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1),
+		pools: map[api.PoolRef]*held{},
 		rooms: map[api.Owner]*pool.Room{}, jobs: map[cluster.JobID]api.Job{}, uses: map[cluster.JobID]use{},
 		fewer: make(chan struct{})}
 	if p.book, err = openBook(c.State); err != nil {
@@ -201,7 +202,7 @@ func (p *Pools) knows(h *held, number int) bool {
 
 // route publishes what answers the messages of each pool.
 func (p *Pools) route() {
-	routes := map[Ref]http.Handler{}
+	routes := map[api.PoolRef]http.Handler{}
 	for ref, h := range p.pools {
 		if !h.record.Removed {
 			routes[ref] = h.pool.Handler()
@@ -212,14 +213,14 @@ func (p *Pools) route() {
 
 // Handler returns what answers the messages of package executor for a pool; the paths are those below that of the
 // pool. The error is api.NotFound.
-func (p *Pools) Handler(r Ref) (http.Handler, error) {
+func (p *Pools) Handler(r api.PoolRef) (http.Handler, error) {
 	if h := (*p.routes.Load())[r]; h != nil {
 		return h, nil
 	}
 	return nil, notFound(r)
 }
 
-func notFound(r Ref) error {
+func notFound(r api.PoolRef) error {
 	return api.Errorf(api.NotFound, "pool %q of %s: there is none", cluster.Clip(r.Name), r.User)
 }
 
@@ -243,7 +244,8 @@ func (p *Pools) Close() {
 // Put makes a pool of an owner, or changes it. Executors are replaced, each when its task has ended, if what they are
 // has changed. Only its owner can make a pool, because executors have the rights of the maker. The error may be
 // api.Invalid, api.OverQuota, api.Conflict or api.NotFound.
-func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, s Spec) (created bool, err error) {
+func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, s api.PoolSpec) (created bool,
+	err error) {
 	if err := Check(s); err != nil {
 		return false, err
 	}
@@ -251,7 +253,7 @@ func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, 
 	if err := p.hasRoom(&s); err != nil {
 		return false, err
 	}
-	ref := Ref{owner.UID, owner.Name, s.Name}
+	ref := api.PoolRef{UID: owner.UID, User: owner.Name, Name: s.Name}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch h := p.pools[ref]; {
@@ -286,7 +288,7 @@ func (p *Pools) Put(_ context.Context, by cluster.Credentials, owner api.Owner, 
 var errStopped = api.Errorf(api.Unavailable, "bellows is going down")
 
 // hasRoom returns an error if an executor is larger than the machine, or needs what the backend of its jobs cannot do.
-func (p *Pools) hasRoom(s *Spec) error {
+func (p *Pools) hasRoom(s *api.PoolSpec) error {
 	switch c, can := p.config.Capacity, p.config.Jobs.Capabilities(); {
 	case can.Files != "":
 		return api.Errorf(api.Invalid, "pool %q: its executors need files and the socket of the daemon: %s", s.Name,
@@ -314,7 +316,7 @@ func (p *Pools) count(owner api.Owner) (n int) {
 }
 
 // oneMore returns an error if its owner, or all owners together, have as many pools as they may.
-func oneMore(r Ref, own, all int) error {
+func oneMore(r api.PoolRef, own, all int) error {
 	switch {
 	case own >= MostPools:
 		return api.Errorf(api.OverQuota, "pool %q: %s has %d pools, and may have at most %d: remove one", r.Name, r.User,
@@ -328,7 +330,7 @@ func oneMore(r Ref, own, all int) error {
 }
 
 // change changes a pool.
-func (p *Pools) change(h *held, by cluster.Credentials, s Spec) error {
+func (p *Pools) change(h *held, by cluster.Credentials, s api.PoolSpec) error {
 	r := h.record
 	old := r.Spec
 	if r.Spec = s; api.OwnerOf(by) == h.record.ref().Owner() {
@@ -356,14 +358,14 @@ func (p *Pools) change(h *held, by cluster.Credentials, s Spec) error {
 }
 
 // executorOf returns the part of s that says what an executor is.
-func executorOf(s Spec) Spec {
+func executorOf(s api.PoolSpec) api.PoolSpec {
 	s.Min, s.Max, s.Idle, s.Recycle, s.Policy, s.Settings = 0, 0, 0, 0, "", nil
 	return s
 }
 
 // Delete removes a pool, with its executors and applications, and returns when they have ended. If ctx ends earlier,
 // the pool is removed nevertheless. The error may be api.NotFound.
-func (p *Pools) Delete(ctx context.Context, by cluster.Credentials, r Ref) error {
+func (p *Pools) Delete(ctx context.Context, by cluster.Credentials, r api.PoolRef) error {
 	p.mu.Lock()
 	h := p.pools[r]
 	if h == nil {

@@ -35,7 +35,7 @@ func bubble(t *testing.T, cores int, f func(t *testing.T, m *machine)) {
 // executors stays.
 func TestPoolFollowsItsTasks(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
-		r := m.put(ada, func(s *Spec) { s.Min = 1 })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Min = 1 })
 		m.later(time.Second)
 		m.expect("kept", 1, 1)
 		m.enrol(r, 6)
@@ -90,7 +90,7 @@ func secrets(t *testing.T, m *machine) (names []string) {
 func TestWrongProgram(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		m.runs(func(e *process) error { return errors.New("exit code 127") })
-		r := m.put(ada, func(s *Spec) { s.Max = 1 })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Max = 1 })
 		m.enrol(r, 2)
 		m.later(6500 * time.Millisecond)
 		m.expect("three attempts: at 0, 1 and 3 s", 0, 3)
@@ -116,11 +116,11 @@ func TestExecutorDiesWithTask(t *testing.T) {
 			}
 			return e.work()
 		})
-		r := m.put(ada, func(s *Spec) { s.Max = 1 })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Max = 1 })
 		m.enrol(r, 1)
 		m.later(3 * time.Second)
 		m.expect("replaced", 1, 4)
-		if d := m.detail(r); m.collected(r) != 1 || len(d.Members) != 4 || d.Members[0].State != pool.Lost ||
+		if d := m.detail(r); m.collected(r) != 1 || len(d.Members) != 4 || d.Members[0].State != api.ExecutorLost ||
 			d.Members[0].Why != "its process ended while it ran a task: killed" {
 			t.Errorf("it is %+v", d)
 		}
@@ -146,7 +146,7 @@ func TestQuotaHasRoomForFewer(t *testing.T) {
 		m.later(4 * time.Second)
 		m.expect("later", 3, 3)
 		m.refuse = func(int) error { return api.Errorf(api.Invalid, "no such queue") }
-		m.put(bob, func(s *Spec) { s.Min = 1 })
+		m.put(bob, func(s *api.PoolSpec) { s.Min = 1 })
 		m.later(900 * time.Millisecond) // The next attempt is after a second.
 		if all, err := m.pools.List(t.Context()); err != nil || len(all) != 2 ||
 			!strings.Contains(all[1].Why, "none was launched: no such queue; next attempt at") {
@@ -159,7 +159,7 @@ func TestQuotaHasRoomForFewer(t *testing.T) {
 // to the fair share.
 func TestOthersWait(t *testing.T) {
 	bubble(t, 4, func(t *testing.T, m *machine) {
-		r := m.put(ada, func(s *Spec) { s.Min, s.Max = 2, 4 })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Min, s.Max = 2, 4 })
 		m.enrol(r, 400)
 		m.later(500 * time.Millisecond)
 		m.expect("alone", 4, 4)
@@ -191,13 +191,13 @@ func TestOthersWait(t *testing.T) {
 // Pools of two owners who demand more than there is come to rest at half of the machine each, within seconds.
 func TestTwoOwnersShare(t *testing.T) {
 	bubble(t, 6, func(t *testing.T, m *machine) {
-		a := m.put(ada, func(s *Spec) { s.Max = 6 })
+		a := m.put(ada, func(s *api.PoolSpec) { s.Max = 6 })
 		m.enrol(a, 1000)
 		m.later(time.Second)
 		if d := m.detail(a); d.Busy != 6 {
-			t.Errorf("alone: %+v", d.Summary)
+			t.Errorf("alone: %+v", d.PoolSummary)
 		}
-		b := m.put(bob, func(s *Spec) { s.Max = 6 })
+		b := m.put(bob, func(s *api.PoolSpec) { s.Max = 6 })
 		m.enrol(b, 1000)
 		m.later(3 * time.Second)
 		for range 10 {
@@ -227,7 +227,7 @@ func TestNextDaemon(t *testing.T) {
 				_ = e.register(api.OwnerOf(ada), "p")
 			}
 		})
-		r := m.put(ada, func(s *Spec) { s.Min = 2 })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Min = 2 })
 		m.later(time.Second)
 		m.expect("at first", 2, 2)
 		m.pools.Close()
@@ -260,13 +260,13 @@ func TestNextDaemon(t *testing.T) {
 		m.mu.Unlock()
 		m.enrol(r, 3)
 		m.later(2 * time.Second)
-		if d := m.detail(r); len(d.Members) != 3 || d.Members[2].Executor.Executor != 4 || d.Idle+d.Busy != 3 {
+		if d := m.detail(r); len(d.Members) != 3 || d.Members[2].PoolMember.Executor != 4 || d.Idle+d.Busy != 3 {
 			t.Errorf("it is %+v", d)
 		}
 		m.enrol(r, 1)
-		m.put(ada, func(s *Spec) { s.Min, s.Max = 4, 4 })
+		m.put(ada, func(s *api.PoolSpec) { s.Min, s.Max = 4, 4 })
 		m.later(time.Second)
-		if d := m.detail(r); len(d.Members) != 4 || d.Members[3].Executor.Executor != 5 {
+		if d := m.detail(r); len(d.Members) != 4 || d.Members[3].PoolMember.Executor != 5 {
 			t.Errorf("the next has number %+v", d.Members)
 		}
 	})
@@ -279,7 +279,7 @@ func TestChange(t *testing.T) {
 		r := m.put(ada, nil)
 		m.enrol(r, 100)
 		m.later(time.Second)
-		m.put(ada, func(s *Spec) { s.Command = []string{"/other"} })
+		m.put(ada, func(s *api.PoolSpec) { s.Command = []string{"/other"} })
 		for range 30 {
 			m.later(100 * time.Millisecond)
 			if now, _ := m.count(); now > 3 {
@@ -287,10 +287,10 @@ func TestChange(t *testing.T) {
 			}
 		}
 		m.expect("replaced", 3, 6)
-		m.put(ada, func(s *Spec) { s.Command, s.Idle = []string{"/other"}, time.Hour })
+		m.put(ada, func(s *api.PoolSpec) { s.Command, s.Idle = []string{"/other"}, time.Hour })
 		m.later(3 * time.Second)
 		m.expect("not replaced", 3, 6)
-		m.put(ada, func(s *Spec) { s.Command, s.Policy = []string{"/other"}, "fifo" })
+		m.put(ada, func(s *api.PoolSpec) { s.Command, s.Policy = []string{"/other"}, "fifo" })
 		m.later(time.Second)
 		m.enrol(r, 1)
 		if d := m.detail(r); d.Spec.Policy != "fifo" || len(d.Enrolled) != 1 {
@@ -303,7 +303,7 @@ func TestChange(t *testing.T) {
 // refused.
 func TestPutIsRefused(t *testing.T) {
 	bubble(t, 2, func(t *testing.T, m *machine) {
-		s := Spec{Name: "p", Command: []string{"/worker"}, Dir: "/", Max: 3, Memory: resource.MiB}
+		s := api.PoolSpec{Name: "p", Command: []string{"/worker"}, Dir: "/", Max: 3, Memory: resource.MiB}
 		if _, err := m.pools.Put(t.Context(), bob, api.OwnerOf(ada), s); api.KindOf(err) != api.NotFound {
 			t.Errorf("by another user: %v", err)
 		}
@@ -327,7 +327,7 @@ func TestPutIsRefused(t *testing.T) {
 		}
 		m.can = cluster.Capabilities{}
 		for i := range MostPools {
-			m.put(ada, func(s *Spec) { s.Name = fmt.Sprint("p", i) })
+			m.put(ada, func(s *api.PoolSpec) { s.Name = fmt.Sprint("p", i) })
 		}
 		if _, err := m.pools.Put(t.Context(), ada, api.OwnerOf(ada), s); api.KindOf(err) != api.OverQuota ||
 			!strings.Contains(err.Error(), "at most 32") {
@@ -339,7 +339,7 @@ func TestPutIsRefused(t *testing.T) {
 
 // All owners together can have only some pools, too.
 func TestPoolsAreBounded(t *testing.T) {
-	r := Ref{User: "ada", Name: "p"}
+	r := api.PoolRef{User: "ada", Name: "p"}
 	for _, c := range []struct {
 		own, all int
 		says     string
@@ -360,18 +360,18 @@ func TestExecutorsAreBounded(t *testing.T) {
 		m.most = 8
 		m.open()
 		defer m.stop()
-		first := m.put(ada, func(s *Spec) { s.Name, s.Min, s.Max = "first", 3, 10 })
+		first := m.put(ada, func(s *api.PoolSpec) { s.Name, s.Min, s.Max = "first", 3, 10 })
 		m.later(time.Second)
-		second := m.put(ada, func(s *Spec) { s.Name, s.Min, s.Max = "second", 3, 10 })
+		second := m.put(ada, func(s *api.PoolSpec) { s.Name, s.Min, s.Max = "second", 3, 10 })
 		m.later(time.Second)
 		m.expect("half of all", 4, 4)
 		if d := m.detail(second); d.Executors != 1 ||
 			!strings.HasSuffix(d.Why, "; all pools of its owner together may have 4 executors") {
 			t.Errorf("the second pool is %+v", d)
 		}
-		m.put(bob, func(s *Spec) { s.Min, s.Max = 3, 10 })
+		m.put(bob, func(s *api.PoolSpec) { s.Min, s.Max = 3, 10 })
 		m.later(time.Second)
-		late := m.put(eve, func(s *Spec) { s.Min, s.Max = 3, 10 })
+		late := m.put(eve, func(s *api.PoolSpec) { s.Min, s.Max = 3, 10 })
 		m.later(time.Second)
 		m.expect("all", 8, 8)
 		if d := m.detail(late); d.Executors != 1 ||
@@ -392,7 +392,7 @@ func TestExecutorsAreBounded(t *testing.T) {
 func TestExecutorDoesNotAnswer(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		m.runs(func(e *process) error { <-e.ctx.Done(); return e.ctx.Err() })
-		r := m.put(ada, func(s *Spec) { s.Min, s.Max = 1, 1 })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Min, s.Max = 1, 1 })
 		m.later(time.Second)
 		m.mu.Lock()
 		m.jobs[1].Tasks = slices.Clone(m.jobs[1].Tasks)
@@ -418,7 +418,7 @@ func TestExecutorDoesNotAnswer(t *testing.T) {
 // Executors that are too large after a task are replaced.
 func TestRecycle(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
-		r := m.put(ada, func(s *Spec) { s.Max, s.Class, s.Recycle = 1, cluster.Flex, resource.KiB })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Max, s.Class, s.Recycle = 1, cluster.Flex, resource.KiB })
 		m.enrol(r, 3)
 		m.later(10 * time.Second)
 		if n := m.collected(r); n != 3 {
@@ -433,7 +433,7 @@ func TestRecycle(t *testing.T) {
 // Before the daemon ends, executors end that run nothing. Applications and jobs are in its way.
 func TestRetire(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
-		r := m.put(ada, func(s *Spec) { s.Min = 2 })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Min = 2 })
 		m.enrol(r, 20)
 		m.later(time.Second)
 		if _, err := m.pools.Retire(t.Context(), false); api.KindOf(err) != api.Conflict ||
@@ -468,7 +468,7 @@ func TestDeleteIsInterrupted(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
 		stuck := make(chan struct{})
 		m.runs(func(e *process) error { <-stuck; return nil })
-		r := m.put(ada, func(s *Spec) { s.Min = 1 })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Min = 1 })
 		m.later(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -495,7 +495,7 @@ func TestDeleteIsInterrupted(t *testing.T) {
 // While nothing can be stored no executor is launched, and the pool says why. Afterwards no number is used twice.
 func TestNothingCanBeStored(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
-		r := m.put(ada, func(s *Spec) { s.Max = 1 })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Max = 1 })
 		m.pools.mu.Lock()
 		dir := m.pools.book.dir
 		m.pools.book.dir = filepath.Join(dir, "missing")
@@ -521,7 +521,7 @@ func TestNothingCanBeStored(t *testing.T) {
 // a sign that all is well.
 func TestFailedLaunchesBesideOneThatWorks(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
-		r := m.put(ada, func(s *Spec) { s.Min = 1 })
+		r := m.put(ada, func(s *api.PoolSpec) { s.Min = 1 })
 		m.later(time.Second)
 		tries := 0
 		refuse := func(f func(int) error) {

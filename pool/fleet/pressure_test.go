@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func disk(n resource.Amount) resource.Vector {
@@ -50,7 +51,7 @@ func TestOffenders(t *testing.T) {
 // why. A pool that uses little goes on.
 func TestMachineIsPressed(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
-		a, b := m.put(ada, func(s *Spec) { s.Max = 4 }), m.put(bob, func(s *Spec) { s.Max = 4 })
+		a, b := m.put(ada, func(s *api.PoolSpec) { s.Max = 4 }), m.put(bob, func(s *api.PoolSpec) { s.Max = 4 })
 		m.enrol(a, 1000)
 		m.enrol(b, 1000)
 		busy := func(when string, ofA, ofB int) {
@@ -62,7 +63,7 @@ func TestMachineIsPressed(t *testing.T) {
 		m.later(2500 * time.Millisecond)
 		busy("at first", 4, 4)
 		uses := map[cluster.JobID]resource.Vector{}
-		for i, r := range []Ref{a, b} {
+		for i, r := range []api.PoolRef{a, b} {
 			for _, e := range m.detail(r).Members {
 				uses[e.Job] = disk([]resource.Amount{7, 1}[i])
 			}

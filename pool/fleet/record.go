@@ -21,7 +21,7 @@ type record struct {
 	ID string `json:"id"`
 	// As is the owner with the rights that it had when it made the pool or last changed it: executors have the same.
 	As   cluster.Credentials `json:"as"`
-	Spec Spec                `json:"spec"`
+	Spec api.PoolSpec        `json:"spec"`
 	// Launched is the number of the newest executor. No number is used twice, so the secret of an executor is good for
 	// one launch.
 	Launched int `json:"launched"`
@@ -33,9 +33,9 @@ type record struct {
 }
 
 // ref returns the name of the pool.
-func (r *record) ref() Ref {
+func (r *record) ref() api.PoolRef {
 	o := api.OwnerOf(r.As)
-	return Ref{UID: o.UID, User: o.Name, Name: r.Spec.Name}
+	return api.PoolRef{UID: o.UID, User: o.Name, Name: r.Spec.Name}
 }
 
 // book is the folder with the records.

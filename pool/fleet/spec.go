@@ -16,9 +16,6 @@ import (
 	"github.com/bellows-rm/bellows/pool"
 )
 
-// MostExecutors is the largest number of executors of one pool.
-const MostExecutors = 1000
-
 // Limits of pools.
 const (
 	MostPools   = 32        // of one owner
@@ -30,77 +27,27 @@ const (
 	mostIdle    = 366 * 24 * time.Hour
 )
 
-// Defaults of a Spec.
-const (
-	DefaultIdle   = time.Minute
-	DefaultPolicy = "mira"
-	DefaultKeep   = "2s" // setting mira.keep: see decision 69
-	DefaultPython = "python3"
-)
-
 // keepSetting is the setting of mira for which pools have a default of their own.
 const keepSetting = "mira.keep"
 
-// Languages of executors.
-const (
-	Python = "python" // the executor is the worker that comes with bellows, in the interpreter that Command names
-	Go     = "go"     // the executor is a program that calls executor.Main
-)
-
-// Ref names a pool. The name of a pool is unique among those of its owner.
-type Ref struct {
-	UID  uint32 `json:"uid"`
-	User string `json:"user"` // name of the owner, or the number of a user without a name
-	Name string `json:"name"`
-}
-
-// Owner returns to whom the pool belongs.
-func (r Ref) Owner() api.Owner { return api.Owner{UID: r.UID, Name: r.User} }
-
-// Spec says what the executors of a pool are, and how many there may be.
-type Spec struct {
-	Name     string   `json:"name" doc:"unique among the pools of its owner"`
-	Language string   `json:"language,omitempty" doc:"what the functions of tasks are written in: python, or go; if left out, the command speaks the protocol itself"`
-	Command  []string `json:"command,omitempty" doc:"program of an executor and its arguments; of a pool of Python the interpreter, python3 if left out"`
-	Dir      string   `json:"dir,omitempty" doc:"working directory of executors, an absolute path"`
-	Env      []string `json:"env,omitempty" doc:"the environment of executors, NAME=VALUE"`
-	// Inherited is what executors inherit from whoever makes the pool; nil takes the daemon's defaults.
-	Inherited *cluster.Inherited `json:"inherited,omitempty" doc:"what executors inherit: umask, nice and limits; if left out, the umask is 022 and the rest is the daemon's"`
-
-	Min int `json:"min,omitempty" doc:"number of executors that are kept while no task needs them"`
-	Max int `json:"max" doc:"number of executors that there may be at most"`
-	// What one executor requests, as the one task of a job does.
-	CPU       resource.Amount `json:"cpu_millicores,omitempty" doc:"CPU of an executor; one core if left out"`
-	Memory    resource.Amount `json:"ideal_memory_bytes" doc:"memory of an executor"`
-	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" doc:"of a flex executor: the most memory that it may have; if left out, as of jobs"`
-	Class     cluster.Class   `json:"class,omitempty" doc:"regular or flex; regular if left out"`
-	Queue     string          `json:"queue,omitempty" doc:"queue in which executors wait for their start"`
-
-	Idle    time.Duration   `json:"idle_ns,omitempty" doc:"an executor beyond the least number ends when it has run nothing for so long; a minute if left out"`
-	Recycle resource.Amount `json:"recycle_bytes,omitempty" doc:"an executor that has more memory after a task is replaced; never if left out"`
-
-	Policy   string            `json:"policy,omitempty" doc:"policy that divides the executors among applications; mira if left out"`
-	Settings map[string]string `json:"settings,omitempty" doc:"settings of the policy"`
-}
-
 // withDefaults returns s with defaults in place of what was left out.
-func withDefaults(s Spec) Spec {
+func withDefaults(s api.PoolSpec) api.PoolSpec {
 	s.CPU = cmp.Or(s.CPU, resource.Core)
-	s.Idle = cmp.Or(s.Idle, DefaultIdle)
-	s.Policy = cmp.Or(s.Policy, DefaultPolicy)
-	if _, set := s.Settings[keepSetting]; s.Policy == DefaultPolicy && !set {
-		settings := map[string]string{keepSetting: DefaultKeep}
+	s.Idle = cmp.Or(s.Idle, api.DefaultPoolIdle)
+	s.Policy = cmp.Or(s.Policy, api.DefaultPoolPolicy)
+	if _, set := s.Settings[keepSetting]; s.Policy == api.DefaultPoolPolicy && !set {
+		settings := map[string]string{keepSetting: api.DefaultPoolKeep}
 		maps.Copy(settings, s.Settings)
 		s.Settings = settings
 	}
-	if s.Language == Python && len(s.Command) == 0 {
-		s.Command = []string{DefaultPython}
+	if s.Language == api.PoolPython && len(s.Command) == 0 {
+		s.Command = []string{api.DefaultPoolPython}
 	}
 	return s
 }
 
 // Check returns an error, which is api.Invalid, if the pool is not possible.
-func Check(s Spec) error {
+func Check(s api.PoolSpec) error {
 	fail := func(format string, values ...any) error {
 		return api.Errorf(api.Invalid, "pool %q "+format, append([]any{s.Name}, values...)...)
 	}
@@ -110,12 +57,12 @@ func Check(s Spec) error {
 		return api.Errorf(api.Invalid,
 			"pool %q: its name must be 1 to %d letters, digits, dots, hyphens and underscores, and begin with a letter "+
 				"or a digit", cluster.Clip(s.Name), LongestName)
-	case s.Language != "" && s.Language != Python && s.Language != Go:
+	case s.Language != "" && s.Language != api.PoolPython && s.Language != api.PoolGo:
 		return fail("language %q: must be python, go, or left out", cluster.Clip(s.Language))
 	case len(s.Command) == 0:
 		return fail("command: must be given, unless the language is python")
-	case s.Max < 1 || s.Max > MostExecutors:
-		return fail("max %d: must be from 1 to %d", s.Max, MostExecutors)
+	case s.Max < 1 || s.Max > api.MostPoolExecutors:
+		return fail("max %d: must be from 1 to %d", s.Max, api.MostPoolExecutors)
 	case s.Min < 0 || s.Min > s.Max:
 		return fail("min %d: must be from 0 to max, %d", s.Min, s.Max)
 	case s.Memory <= 0:
@@ -155,7 +102,7 @@ func Check(s Spec) error {
 }
 
 // newPolicy makes the policy of the pool.
-func newPolicy(s *Spec) (policy.Policy, error) {
+func newPolicy(s *api.PoolSpec) (policy.Policy, error) {
 	p, err := policy.New(s.Policy, s.Settings)
 	if err == nil {
 		err = policy.CheckUsed(s.Settings, s.Policy)
@@ -167,7 +114,7 @@ func newPolicy(s *Spec) (policy.Policy, error) {
 }
 
 // bytesOf is the length of the texts, which are kept in memory and in the definition.
-func bytesOf(s *Spec) (bytes int) {
+func bytesOf(s *api.PoolSpec) (bytes int) {
 	for _, text := range append(append([]string{s.Dir}, s.Env...), s.Command...) {
 		bytes += len(text)
 	}
@@ -178,10 +125,10 @@ func bytesOf(s *Spec) (bytes int) {
 }
 
 // needOf is what one executor requests.
-func needOf(s *Spec) resource.Vector { return resource.Of(s.CPU, s.Memory) }
+func needOf(s *api.PoolSpec) resource.Vector { return resource.Of(s.CPU, s.Memory) }
 
 // jobOf is the job that an executor is, without what depends on its launch.
-func jobOf(s *Spec, number int) *cluster.Job {
+func jobOf(s *api.PoolSpec, number int) *cluster.Job {
 	return &cluster.Job{Name: fmt.Sprintf("%s executor %d", s.Name, number), App: appOf(s.Name), Queue: s.Queue,
 		Class: s.Class, MaxAttempts: 1,
 		Stages: []cluster.Stage{{Name: "executor", Tasks: 1, Ideal: needOf(s), MaxMemory: s.MaxMemory,

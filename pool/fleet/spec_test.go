@@ -18,8 +18,9 @@ import (
 )
 
 // sound is a pool that there can be.
-func sound() Spec {
-	return Spec{Name: "p", Language: Go, Command: []string{"/bin/worker"}, Dir: "/work", Max: 4, Memory: 64 * resource.MiB}
+func sound() api.PoolSpec {
+	return api.PoolSpec{Name: "p", Language: api.PoolGo, Command: []string{"/bin/worker"}, Dir: "/work", Max: 4,
+		Memory: 64 * resource.MiB}
 }
 
 // A mistake is one sentence with the field and the limit.
@@ -28,27 +29,28 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		change func(*Spec)
+		change func(*api.PoolSpec)
 		want   string
 	}{
-		{func(s *Spec) { s.Name = "../x" }, "its name must be"},
-		{func(s *Spec) { s.Name = "" }, "its name must be"},
-		{func(s *Spec) { s.Name = strings.Repeat("x", LongestName+1) }, "its name must be"},
-		{func(s *Spec) { s.Language = "cobol" }, `language "cobol": must be`},
-		{func(s *Spec) { s.Command = nil }, "command: must be given"},
-		{func(s *Spec) { s.Max = 0 }, "max 0: must be from 1"},
-		{func(s *Spec) { s.Min = 5 }, "min 5: must be from 0 to max, 4"},
-		{func(s *Spec) { s.Memory = 0 }, "ideal_memory_bytes 0"},
-		{func(s *Spec) { s.MaxMemory = resource.GiB }, "class flex"},
-		{func(s *Spec) { s.Idle = time.Millisecond }, "idle_ns 1000000: must be"},
-		{func(s *Spec) { s.Recycle = -1 }, "recycle_bytes -1"},
-		{func(s *Spec) { s.Recycle = resource.GiB }, "recycle_bytes 1073741824: must be less"},
-		{func(s *Spec) { s.Dir = "work" }, "dir \"work\": must be an absolute path"},
-		{func(s *Spec) { s.Env = []string{strings.Repeat("x", mostBytes)} }, "must be at most"},
-		{func(s *Spec) { s.Policy = "magic" }, `policy "magic": must be one of`},
-		{func(s *Spec) { s.Settings = map[string]string{"fair.gaps": "auto"} }, "must be a setting of a policy that is used"},
-		{func(s *Spec) { s.Queue = "a\nb" }, "queue"},
-		{func(s *Spec) { s.Command = []string{"{nonsense}"} }, "command"},
+		{func(s *api.PoolSpec) { s.Name = "../x" }, "its name must be"},
+		{func(s *api.PoolSpec) { s.Name = "" }, "its name must be"},
+		{func(s *api.PoolSpec) { s.Name = strings.Repeat("x", LongestName+1) }, "its name must be"},
+		{func(s *api.PoolSpec) { s.Language = "cobol" }, `language "cobol": must be`},
+		{func(s *api.PoolSpec) { s.Command = nil }, "command: must be given"},
+		{func(s *api.PoolSpec) { s.Max = 0 }, "max 0: must be from 1"},
+		{func(s *api.PoolSpec) { s.Min = 5 }, "min 5: must be from 0 to max, 4"},
+		{func(s *api.PoolSpec) { s.Memory = 0 }, "ideal_memory_bytes 0"},
+		{func(s *api.PoolSpec) { s.MaxMemory = resource.GiB }, "class flex"},
+		{func(s *api.PoolSpec) { s.Idle = time.Millisecond }, "idle_ns 1000000: must be"},
+		{func(s *api.PoolSpec) { s.Recycle = -1 }, "recycle_bytes -1"},
+		{func(s *api.PoolSpec) { s.Recycle = resource.GiB }, "recycle_bytes 1073741824: must be less"},
+		{func(s *api.PoolSpec) { s.Dir = "work" }, "dir \"work\": must be an absolute path"},
+		{func(s *api.PoolSpec) { s.Env = []string{strings.Repeat("x", mostBytes)} }, "must be at most"},
+		{func(s *api.PoolSpec) { s.Policy = "magic" }, `policy "magic": must be one of`},
+		{func(s *api.PoolSpec) { s.Settings = map[string]string{"fair.gaps": "auto"} },
+			"must be a setting of a policy that is used"},
+		{func(s *api.PoolSpec) { s.Queue = "a\nb" }, "queue"},
+		{func(s *api.PoolSpec) { s.Command = []string{"{nonsense}"} }, "command"},
 	} {
 		s := sound()
 		c.change(&s)
@@ -70,7 +72,7 @@ func TestSpecAsJSON(t *testing.T) {
 	if want := `{"name":"p","language":"go","command":["/bin/worker"],"dir":"/work","max":4,"ideal_memory_bytes":67108864,"max_memory_bytes":1073741824,"class":"flex","idle_ns":1000000000,"recycle_bytes":1048576}`; string(text) != want {
 		t.Errorf("it is %s, want %s", text, want)
 	}
-	var again Spec
+	var again api.PoolSpec
 	if err := json.Unmarshal(text, &again); err != nil || !reflect.DeepEqual(again, s) {
 		t.Errorf("it is read as %+v, %v", again, err)
 	}
@@ -79,7 +81,8 @@ func TestSpecAsJSON(t *testing.T) {
 // The name of a job says which executor of a pool it is.
 func TestNumberOf(t *testing.T) {
 	s := sound()
-	for name, want := range map[string]int{jobOf(&s, 12).Name: 12, "p executor 0": 0, "p executor ": -1, "p executor -1": -1,
+	for name, want := range map[string]int{jobOf(&s, 12).Name: 12, "p executor 0": 0, "p executor ": -1,
+		"p executor -1":          -1,
 		"p executor 99999999999": -1, "q executor 1": -1} {
 		number, ok := numberOf("p", &api.Job{Name: name})
 		if ok != (want >= 0) || ok && number != want {

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 )
@@ -36,7 +36,7 @@ learned from earlier runs of its application, with the model, the number of runs
 and the error; or why nothing is known. A forecast reserves nothing.`,
 		Example: `  bellows explain 7`,
 		Args:    oneJob,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, args []string) error {
 			id, err := parseJob(args[0])
 			if err != nil {
 				return err

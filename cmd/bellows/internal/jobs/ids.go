@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 )
 
 // parseJob reads the id of a job.
@@ -57,7 +57,7 @@ func eachOf[ID any](cmd *cobra.Command, ids []ID, do func(ID) error) (first erro
 
 // completeJobs offers the ids of jobs that have not ended to a shell.
 func completeJobs(p *place.Place) place.Completion {
-	return p.Complete(func(ctx context.Context, client *server.Client) (ids []string, err error) {
+	return p.Complete(func(ctx context.Context, client *client.Client) (ids []string, err error) {
 		jobs, err := client.Jobs(ctx)
 		for _, j := range jobs {
 			ids = append(ids, strconv.FormatInt(int64(j.ID), 10)+"\t"+j.Name)

@@ -19,7 +19,6 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/input"
 )
 
@@ -126,7 +125,7 @@ func (a *attached) feed(ctx context.Context, from io.Reader) {
 			}
 			return
 		case input.Foreign(err), code != 0 && code != api.Unavailable:
-			fmt.Fprintf(a.err, "bellows: job %d: its input ends within %v: %v\n", a.id, agent.InputPatience, err)
+			fmt.Fprintf(a.err, "bellows: job %d: its input ends within %v: %v\n", a.id, input.Patience, err)
 			return
 		}
 		if !wait(ctx, place.RedialPace) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 )
 
 func killCommand() *cobra.Command {
@@ -20,7 +20,7 @@ of the jobs stays.`,
 		Example: `  bellows kill 7
   bellows kill --wait 7 8 9`,
 		Args: someJobs,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, args []string) error {
 			ids, err := parseJobs(args)
 			if err != nil {
 				return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/live/api"
 )
@@ -20,7 +20,7 @@ const mostAsked = 100
 
 // warnOfPeaks tells of stages that request less memory than earlier runs of their programs used. What is not known, or
 // cannot be asked, is no reason to submit nothing.
-func warnOfPeaks(ctx context.Context, client *server.Client, all []workload.Job, to io.Writer) {
+func warnOfPeaks(ctx context.Context, client *client.Client, all []workload.Job, to io.Writer) {
 	known := map[string][]api.Learned{}
 	for i := range all {
 		j := &all[i].Job

@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -60,7 +60,7 @@ free.`,
 }
 
 func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
-	id, err := server.ParseTask(arg)
+	id, err := api.ParseTask(arg)
 	if err != nil {
 		return command.Usage(err)
 	}
@@ -87,7 +87,7 @@ func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
 	return nil
 }
 
-func (o *logsOptions) showAll(ctx context.Context, client *server.Client, w io.Writer, job *api.Job,
+func (o *logsOptions) showAll(ctx context.Context, client *client.Client, w io.Writer, job *api.Job,
 	tasks []cluster.TaskID) error {
 	switch {
 	case len(tasks) == 1:
@@ -102,8 +102,8 @@ func (o *logsOptions) showAll(ctx context.Context, client *server.Client, w io.W
 	return o.printAll(ctx, client, w, tasks)
 }
 
-func (o *logsOptions) output(id cluster.TaskID) server.Output {
-	return server.Output{Task: id, Run: o.run, Stderr: o.stderr, Follow: o.follow}
+func (o *logsOptions) output(id cluster.TaskID) api.Output {
+	return api.Output{Task: id, Run: o.run, Stderr: o.stderr, Follow: o.follow}
 }
 
 // interrupted returns an error without a message if the user has interrupted the command.
@@ -148,7 +148,7 @@ func (o *logsOptions) choose(job *api.Job, id cluster.TaskID, one bool) ([]clust
 }
 
 // printAll prints one task after the other.
-func (o *logsOptions) printAll(ctx context.Context, client *server.Client, w io.Writer, tasks []cluster.TaskID) error {
+func (o *logsOptions) printAll(ctx context.Context, client *client.Client, w io.Writer, tasks []cluster.TaskID) error {
 	for i, id := range tasks {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -162,7 +162,7 @@ func (o *logsOptions) printAll(ctx context.Context, client *server.Client, w io.
 }
 
 // followAll follows all tasks at once; every line begins with its task.
-func (o *logsOptions) followAll(ctx context.Context, client *server.Client, w io.Writer, tasks []cluster.TaskID) error {
+func (o *logsOptions) followAll(ctx context.Context, client *client.Client, w io.Writer, tasks []cluster.TaskID) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex

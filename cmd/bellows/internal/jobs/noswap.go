@@ -7,7 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/swap"
@@ -15,7 +15,7 @@ import (
 
 // withoutSwap turns a FLEX job on a machine without swap into a REGULAR job that spills, and says so, or refuses the
 // job.
-func withoutSwap(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
+func withoutSwap(ctx context.Context, client *client.Client, j *workload.Job, to io.Writer) error {
 	if j.Class != cluster.Flex || client.Remote() { // A daemon on another machine looks at its own swap.
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -37,7 +37,7 @@ restored. --page-out can be added to a pause.`,
   bellows pause 7.0.2 7.0.3
   bellows pause --page-out 7
   bellows resume 7`,
-	}, func(cmd *cobra.Command, client *server.Client, id cluster.JobID, task cluster.TaskID) error {
+	}, func(cmd *cobra.Command, client *client.Client, id cluster.JobID, task cluster.TaskID) error {
 		if err := client.Pause(cmd.Context(), id, task, pageOut); err != nil || !pageOut {
 			return err
 		}
@@ -59,17 +59,17 @@ paged out, runs again when there is memory for it, and one that the policy holds
 for a while when that time is over.`,
 		Example: `  bellows resume 7
   bellows resume 7.0.2`,
-	}, func(cmd *cobra.Command, client *server.Client, id cluster.JobID, task cluster.TaskID) error {
+	}, func(cmd *cobra.Command, client *client.Client, id cluster.JobID, task cluster.TaskID) error {
 		return client.Resume(cmd.Context(), id, task)
 	})
 }
 
 // pausing completes a command that pauses or resumes each of its arguments.
-func pausing(cmd *cobra.Command, do func(*cobra.Command, *server.Client, cluster.JobID,
+func pausing(cmd *cobra.Command, do func(*cobra.Command, *client.Client, cluster.JobID,
 	cluster.TaskID) error) *cobra.Command {
 	var p place.Place
 	cmd.Args = command.SomeArguments("job: must be the id of at least one job or task")
-	cmd.RunE = p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
+	cmd.RunE = p.Run(func(cmd *cobra.Command, client *client.Client, args []string) error {
 		ids := make([]cluster.TaskID, len(args))
 		for i, text := range args {
 			var err error
@@ -92,7 +92,7 @@ func pausing(cmd *cobra.Command, do func(*cobra.Command, *server.Client, cluster
 
 // awaitPageOut waits until the memory of the paused programs of a job, or of one of its tasks if task is not zero,
 // has left as far as it can, and prints how much has left.
-func awaitPageOut(cmd *cobra.Command, client *server.Client, id cluster.JobID, task cluster.TaskID) error {
+func awaitPageOut(cmd *cobra.Command, client *client.Client, id cluster.JobID, task cluster.TaskID) error {
 	for {
 		j, err := client.Job(cmd.Context(), id, false)
 		if err != nil {
@@ -145,7 +145,7 @@ func outWords(t *api.Task) string {
 
 // parseJobOrTask reads the id of a task, which has all its three numbers, or that of a job: then Stage is -1.
 func parseJobOrTask(text string) (cluster.TaskID, error) {
-	id, err := server.ParseTask(text)
+	id, err := api.ParseTask(text)
 	if !strings.Contains(text, ".") {
 		id.Stage = -1
 	}

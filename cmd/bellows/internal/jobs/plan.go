@@ -17,9 +17,10 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
 	"github.com/bellows-rm/bellows/door/cli/simulate"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/eventlog"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/sim/foresee"
 	"github.com/bellows-rm/bellows/sim/trial"
 )
@@ -94,7 +95,7 @@ func (o *planOptions) run(cmd *cobra.Command, file string) error {
 }
 
 // readPresent asks the daemon for its cluster, with the job of a file.
-func readPresent(cmd *cobra.Command, client *server.Client, file string) (*eventlog.Present, error) {
+func readPresent(cmd *cobra.Command, client *client.Client, file string) (*eventlog.Present, error) {
 	w, err := readLiveJobs(cmd.Context(), client, file)
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func readPresent(cmd *cobra.Command, client *server.Client, file string) (*event
 	if err := fitMachine(cmd.Context(), client, j, cmd.ErrOrStderr()); err != nil {
 		return nil, err
 	}
-	return client.Present(cmd.Context(), server.SubmissionOf(&j.Job, nil, dir, nil))
+	return client.Present(cmd.Context(), api.SubmissionOf(&j.Job, nil, dir, nil))
 }
 
 // asItIs returns an error if a policy is to run on another cluster than the daemon has.

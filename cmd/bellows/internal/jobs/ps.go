@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 )
@@ -25,7 +25,7 @@ import (
 func psCommand() *cobra.Command {
 	var p place.Place
 	var all, overTime, watch, asJSON bool
-	var filter server.JobFilter
+	var filter api.JobFilter
 	cmd := &cobra.Command{
 		Use:        "ps [JOB]",
 		SuggestFor: []string{"list", "ls", "jobs", "squeue", "qstat", "sacct", "queue"},
@@ -54,9 +54,9 @@ only size and progress are shown, except to operators. See docs/watching.md.`,
 			}
 			return oneJob(cmd, args)
 		},
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, args []string) error {
 			switch {
-			case filter != (server.JobFilter{}) && (watch || len(args) > 0):
+			case filter != (api.JobFilter{}) && (watch || len(args) > 0):
 				return command.Usagef(
 					"--status, --user, --name: choose from a list of jobs, and go neither with --watch nor with a job")
 			case watch && (all || overTime || len(args) > 0):
@@ -94,7 +94,7 @@ only size and progress are shown, except to operators. See docs/watching.md.`,
 	return cmd
 }
 
-func showJobs(cmd *cobra.Command, client *server.Client, pages iter.Seq2[[]api.Job, error], asJSON bool) error {
+func showJobs(cmd *cobra.Command, client *client.Client, pages iter.Seq2[[]api.Job, error], asJSON bool) error {
 	tasks, err := client.Tasks(cmd.Context(), true)
 	if err != nil {
 		return err
@@ -341,7 +341,7 @@ func took(started, ended, now time.Time) string {
 	return terminal.Age(ended.Sub(started))
 }
 
-func showJob(cmd *cobra.Command, client *server.Client, arg string, asJSON bool) error {
+func showJob(cmd *cobra.Command, client *client.Client, arg string, asJSON bool) error {
 	id, err := parseJob(arg)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // files makes files of the given sizes in a new folder.
@@ -89,7 +89,7 @@ func TestStatedWithFlags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := server.SubmissionOf(&j.Job, nil, dir, nil)
+		s := api.SubmissionOf(&j.Job, nil, dir, nil)
 		if s.App != "reads" || s.Deadline != time.Minute || s.Stages[0].Input != want {
 			t.Errorf("submitted is %+v", s)
 		}

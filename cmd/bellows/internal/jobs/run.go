@@ -22,11 +22,10 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/node/agent"
 	"github.com/bellows-rm/bellows/node/inherited"
 )
 
@@ -181,7 +180,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if client.Remote() { // with CPUs of its own
 		own.CPUs = nil
 	}
-	submission := server.SubmissionOf(&job.Job, os.Environ(), dir, &own)
+	submission := api.SubmissionOf(&job.Job, os.Environ(), dir, &own)
 	submission.Input = in != nil
 	// A closed terminal counts as an interrupt: the user can no longer see the output of the job.
 	ctx, stop := command.Heed(ctx, syscall.SIGHUP)
@@ -257,7 +256,7 @@ func check(job *cluster.Job) error {
 
 // attached is a job of one task whose output is shown until it ends.
 type attached struct {
-	client   *server.Client
+	client   *client.Client
 	id       cluster.JobID
 	attempts int
 	in       io.Reader // nil for none
@@ -297,7 +296,7 @@ func (a *attached) follow(ctx context.Context) error {
 		case <-time.After(time.Second):
 			if ctx.Err() != nil {
 				fmt.Fprintf(a.err, "bellows: job %d was asked to end, and is killed if it has not ended within %v\n", a.id,
-					agent.DefaultGrace)
+					cluster.DefaultGrace)
 			}
 		}
 	}()
@@ -361,7 +360,7 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 		w = a.err
 	}
 	for run := 1; run <= a.attempts; run++ {
-		o := server.Output{Task: cluster.TaskID{Job: a.id}, Run: run, Stderr: stderr, Follow: true, All: true}
+		o := api.Output{Task: cluster.TaskID{Job: a.id}, Run: run, Stderr: stderr, Follow: true, All: true}
 		err := place.UntilAnswered(ctx, nil, func() error {
 			n, err := a.client.Output(ctx, w, o)
 			o.From += n

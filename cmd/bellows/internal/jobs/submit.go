@@ -19,7 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/jobfile"
 	"github.com/bellows-rm/bellows/format/workload"
@@ -167,7 +167,7 @@ func readInput(name string) ([]byte, error) {
 }
 
 // readLiveJobs reads a file of jobs that a machine can run.
-func readLiveJobs(ctx context.Context, client *server.Client, file string) (*workload.Workload, error) {
+func readLiveJobs(ctx context.Context, client *client.Client, file string) (*workload.Workload, error) {
 	data, err := readInput(file)
 	if err != nil {
 		return nil, command.Usagef("file: %w", err)
@@ -206,7 +206,7 @@ func checkPrograms(j *workload.Job, dir string) error {
 
 // fitMachine changes a FLEX job to what this machine has, and says so to the user, and what its largest node has not:
 // see withoutSwap and warnOfSize. It also says that a deadline has no effect.
-func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
+func fitMachine(ctx context.Context, client *client.Client, j *workload.Job, to io.Writer) error {
 	if err := withoutSwap(ctx, client, j, to); err != nil || j.Class != cluster.Flex && j.Deadline == 0 {
 		return err
 	}
@@ -244,7 +244,7 @@ func warnOfSize(j *workload.Job, largest resource.Amount, to io.Writer) {
 
 // batch is the jobs of a command that are being submitted.
 type batch struct {
-	client *server.Client
+	client *client.Client
 	jobs   []workload.Job
 	dir    string
 	env    []string
@@ -370,9 +370,9 @@ func (b *batch) submitAll(ctx context.Context) (n int, err error) {
 		return 0, nil // It is submitted by itself.
 	}
 	for done := 0; done < n; {
-		bulk := server.Bulk{Env: cluster.EncodeTexts(b.env), Dir: cluster.EncodeText(b.dir), Inherited: &b.own}
-		for i := done; i < min(n, done+server.MostInBulk); i++ {
-			bulk.Jobs = append(bulk.Jobs, server.SubmissionOf(&b.jobs[i].Job, nil, "", nil))
+		bulk := api.Bulk{Env: cluster.EncodeTexts(b.env), Dir: cluster.EncodeText(b.dir), Inherited: &b.own}
+		for i := done; i < min(n, done+api.MostInBulk); i++ {
+			bulk.Jobs = append(bulk.Jobs, api.SubmissionOf(&b.jobs[i].Job, nil, "", nil))
 		}
 		ids, err := b.client.SubmitAll(ctx, bulk)
 		if err != nil {
@@ -392,7 +392,7 @@ func (b *batch) submitAll(ctx context.Context) (n int, err error) {
 }
 
 func (b *batch) submit(ctx context.Context, i int) error {
-	id, err := b.client.Submit(ctx, server.SubmissionOf(&b.jobs[i].Job, b.env, b.dir, &b.own))
+	id, err := b.client.Submit(ctx, api.SubmissionOf(&b.jobs[i].Job, b.env, b.dir, &b.own))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/picture"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 )
@@ -21,7 +21,7 @@ import (
 // spansDrawn is how many spans of a run are requested for a table and a picture.
 const spansDrawn = 300
 
-func showUsage(cmd *cobra.Command, client *server.Client, arg string, asJSON bool) error {
+func showUsage(cmd *cobra.Command, client *client.Client, arg string, asJSON bool) error {
 	id, err := parseJob(arg)
 	if err != nil {
 		return err

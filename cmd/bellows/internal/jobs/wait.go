@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 )
 
 const waitLong = `Wait until jobs have ended. The exit code is 0 if the job succeeded; if it
@@ -33,7 +33,7 @@ func waitCommand() *cobra.Command {
 	return cmd
 }
 
-func waitFor(cmd *cobra.Command, client *server.Client, args []string) error {
+func waitFor(cmd *cobra.Command, client *client.Client, args []string) error {
 	ids, err := parseJobs(args)
 	if err != nil {
 		return err

@@ -13,14 +13,14 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
 // watchJobs prints the jobs that have not ended whenever they change, until it is interrupted: as a table that stays
 // on the terminal, or what has changed as a line of JSON.
-func watchJobs(cmd *cobra.Command, client *server.Client, asJSON bool) error {
+func watchJobs(cmd *cobra.Command, client *client.Client, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	switch {
 	case asJSON:
@@ -68,7 +68,7 @@ type watched struct {
 }
 
 // see brings w up to date, and returns whether more about the same revision follows.
-func (w *watched) see(seen *server.Seen) (more bool) {
+func (w *watched) see(seen *client.Seen) (more bool) {
 	switch {
 	case seen.Lost != nil:
 		w.trouble = seen.Lost.Error()

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 )
@@ -19,10 +19,10 @@ func TestWatchedTable(t *testing.T) {
 	running := jobs[2]
 	running.Tasks = tasks
 	w := watched{jobs: map[cluster.JobID]api.Job{}}
-	w.see(&server.Seen{Lost: errors.New("its disk is full")})
+	w.see(&client.Seen{Lost: errors.New("its disk is full")})
 	shown := func(u api.Update) string {
 		var b bytes.Buffer
-		w.see(&server.Seen{Update: &u})
+		w.see(&client.Seen{Update: &u})
 		if err := w.show(terminal.NewScreen(&b), now); err != nil {
 			t.Error(err)
 		}
@@ -37,7 +37,7 @@ func TestWatchedTable(t *testing.T) {
 	}
 	measured := tasks[0]
 	measured.Usage = &cluster.Reading{Anonymous: pointer[int64](1234 << 20)}
-	w.see(&server.Seen{Machine: &server.Machine{Tasks: []api.Task{measured}}})
+	w.see(&client.Seen{Machine: &api.Machine{Tasks: []api.Task{measured}}})
 	ended := jobs[3]
 	ended.Ended = true
 	if text := shown(api.Update{Jobs: []api.Job{ended}}); strings.Contains(text, "train") ||

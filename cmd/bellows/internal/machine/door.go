@@ -7,7 +7,7 @@ import (
 	"os/user"
 	"strconv"
 
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // modeFlag is a flag for the permissions of a socket, in octal digits.
@@ -37,7 +37,7 @@ func (v modeFlag) Set(text string) error {
 }
 
 // groupFlag is a flag for a group of users, by name or number. The group is looked up once, when the flag is read.
-type groupFlag struct{ to **server.Group }
+type groupFlag struct{ to **api.Group }
 
 // String implements pflag.Value.
 func (v groupFlag) String() string {
@@ -63,6 +63,6 @@ func (v groupFlag) Set(text string) error {
 	if err != nil {
 		return errors.New("this system has no group of that name")
 	}
-	*v.to = &server.Group{Name: text, GID: uint32(gid)}
+	*v.to = &api.Group{Name: text, GID: uint32(gid)}
 	return nil
 }

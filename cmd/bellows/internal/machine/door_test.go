@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The permissions of a socket are octal digits, and the daemon's user can always connect.
@@ -34,14 +34,14 @@ func TestModeFlag(t *testing.T) {
 // A group is given by name or number; a name that the system does not know is a mistake.
 func TestGroupFlag(t *testing.T) {
 	for text, want := range map[string]uint32{"root": 0, "0": 0, "54400": 54400} {
-		var g *server.Group
+		var g *api.Group
 		v := groupFlag{&g}
 		if err := v.Set(text); err != nil || g == nil || g.GID != want || v.String() != text {
 			t.Errorf("%s is read as %+v, %v", text, g, err)
 		}
 	}
 	for _, text := range []string{"", "no such group", "-1", "4294967296"} {
-		var g *server.Group
+		var g *api.Group
 		if err := (groupFlag{&g}).Set(text); err == nil || g != nil ||
 			err.Error() != "this system has no group of that name" {
 			t.Errorf("%q is read as %+v, %v", text, g, err)

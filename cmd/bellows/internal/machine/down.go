@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 )
 
 func downCommand() *cobra.Command {
@@ -25,7 +25,7 @@ the state directory.`,
 		Example: `  bellows down
   bellows down --force`,
 		Args: cobra.NoArgs,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, _ []string) error {
 			status, err := client.Status(cmd.Context())
 			if err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 )
 
@@ -35,7 +35,7 @@ does not become smaller.`,
   bellows prune --keep 100
   bellows prune --older-than 24h --keep 100`,
 		Args: cobra.NoArgs,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, _ []string) error {
 			if !cmd.Flags().Changed("older-than") && !cmd.Flags().Changed("keep") {
 				return command.Usagef("older-than, keep: one of them must be given, to say what stays")
 			}

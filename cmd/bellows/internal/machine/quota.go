@@ -8,7 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 )
@@ -28,7 +28,7 @@ Output is measured every 10 s; "-" means that it has not been measured yet.`,
 		Example: `  bellows quota
   bellows quota --user ada    (as an operator)`,
 		Args: cobra.NoArgs,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, _ []string) error {
 			all, err := client.Quotas(cmd.Context(), user)
 			switch {
 			case err != nil:

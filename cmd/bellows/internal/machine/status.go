@@ -11,8 +11,9 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func statusCommand() *cobra.Command {
@@ -34,7 +35,7 @@ states.`,
 		Example: `  bellows status
   bellows status --json`,
 		Args: cobra.NoArgs,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, _ []string) error {
 			s, err := client.Status(cmd.Context())
 			if err != nil {
 				return err
@@ -50,7 +51,7 @@ states.`,
 	return cmd
 }
 
-func printStatus(w io.Writer, s *server.Status, now time.Time) error {
+func printStatus(w io.Writer, s *api.Status, now time.Time) error {
 	fmt.Fprintf(w, "%s since %s (process %d, version %s), state in %s\n", s.Policy, terminal.Age(now.Sub(s.Since)),
 		s.PID, s.Version, s.State)
 	fmt.Fprintf(w, "%s not ended, %s running, %d waiting\n", terminal.Count(s.Jobs, "job"),
@@ -123,7 +124,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 }
 
 // configured says which configuration file a daemon has, and what of it is not in force.
-func configured(c *server.Configuration) string {
+func configured(c *api.Configuration) string {
 	text := cmp.Or(c.File, "none")
 	if len(c.Waiting) > 0 {
 		text += "; changed, and in force after the next start of bellows: " + strings.Join(c.Waiting, ", ")

@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live/api"
@@ -17,12 +16,12 @@ import (
 func TestStatus(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	var b bytes.Buffer
-	err := printStatus(&b, &server.Status{
-		Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows",
-			Configuration: &server.Configuration{File: "/etc/bellows/bellows.yaml",
+	err := printStatus(&b, &api.Status{
+		Daemon: api.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows",
+			Configuration: &api.Configuration{File: "/etc/bellows/bellows.yaml",
 				Waiting: []string{"memory", "set fair.reservations"},
 				Mistake: "/etc/bellows/bellows.yaml:7: keep_for 1: write a number and one of ms, s, m, h, such as 90s"},
-			Listens: &server.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(20 * day)}},
+			Listens: &api.Listens{Address: "192.0.2.7:8443", Certificate: now.Add(20 * day)}},
 		ClusterStatus: api.ClusterStatus{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1,
 			Pending:        282,
 			Trouble:        "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device",

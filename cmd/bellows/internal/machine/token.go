@@ -14,8 +14,9 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func tokenCommand() *cobra.Command {
@@ -44,13 +45,13 @@ socket of the daemon: they are not possible with a token.`,
 // tokenCreateOptions are the flags of token create.
 type tokenCreateOptions struct {
 	place  place.Place
-	n      server.NewToken
+	n      api.NewToken
 	file   string
 	asJSON bool
 }
 
 func tokenCreateCommand() *cobra.Command {
-	o := tokenCreateOptions{n: server.NewToken{Lifetime: 30 * day}}
+	o := tokenCreateOptions{n: api.NewToken{Lifetime: 30 * day}}
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create a token, and print it once",
@@ -64,11 +65,11 @@ Ordinary users create tokens for themselves, root for any user. A user can have
 		Example: `  bellows token create --scope read --file ~/.bellows-token
   bellows token create --user ada --scope submit --expires 7d    (as root)`,
 		Args: cobra.NoArgs,
-		RunE: o.place.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error { return o.run(cmd, client) }),
+		RunE: o.place.Run(func(cmd *cobra.Command, client *client.Client, _ []string) error { return o.run(cmd, client) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.n.User, "user", "", "`name` of the token's user; default: you")
-	f.Var(scopeFlag{&o.n.Scope}, "scope", "what the token is good for: "+strings.Join(server.ScopeNames(), ", ")+
+	f.Var(scopeFlag{&o.n.Scope}, "scope", "what the token is good for: "+strings.Join(api.ScopeNames(), ", ")+
 		"; required")
 	f.Var(lifetimeFlag{&o.n.Lifetime}, "expires",
 		"time after which the token is not valid any more, such as 12h or 30d, up to 365d")
@@ -78,9 +79,9 @@ Ordinary users create tokens for themselves, root for any user. A user can have
 	return cmd
 }
 
-func (o *tokenCreateOptions) run(cmd *cobra.Command, client *server.Client) error {
+func (o *tokenCreateOptions) run(cmd *cobra.Command, client *client.Client) error {
 	if o.n.Scope == 0 {
-		return command.Usagef("scope: must be given, one of %s", strings.Join(server.ScopeNames(), ", "))
+		return command.Usagef("scope: must be given, one of %s", strings.Join(api.ScopeNames(), ", "))
 	}
 	issued, err := o.create(cmd.Context(), client)
 	if err != nil {
@@ -104,13 +105,13 @@ func (o *tokenCreateOptions) run(cmd *cobra.Command, client *server.Client) erro
 
 // create creates the token, and writes it to the file if there is one. The file is made first: a token that is not
 // written anywhere would be lost.
-func (o *tokenCreateOptions) create(ctx context.Context, client *server.Client) (server.IssuedToken, error) {
+func (o *tokenCreateOptions) create(ctx context.Context, client *client.Client) (api.IssuedToken, error) {
 	if o.file == "" {
 		return client.CreateToken(ctx, o.n)
 	}
 	f, err := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return server.IssuedToken{}, command.Usagef("file: %w", err)
+		return api.IssuedToken{}, command.Usagef("file: %w", err)
 	}
 	issued, err := client.CreateToken(ctx, o.n)
 	if err == nil {
@@ -133,7 +134,7 @@ last used, to the hour.`,
 		Example: `  bellows token list
   bellows token list --json`,
 		Args: cobra.NoArgs,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, _ []string) error {
 			all, err := client.Tokens(cmd.Context())
 			switch {
 			case err != nil:
@@ -150,7 +151,7 @@ last used, to the hour.`,
 }
 
 // printTokens prints one row per token.
-func printTokens(w io.Writer, all []server.Token, now time.Time) error {
+func printTokens(w io.Writer, all []api.Token, now time.Time) error {
 	t := terminal.NewTable(">TOKEN", "USER", "SCOPE", ">CREATED", ">USED", "STATE")
 	t.Shrinks = 1
 	for i := range all {
@@ -181,7 +182,7 @@ are not valid, and requests with them end. Jobs that were submitted with them
 run on.`,
 		Example: `  bellows token revoke 3`,
 		Args:    command.SomeArguments("token: must be the number of at least one token"),
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, args []string) error {
 			ids := make([]int64, len(args))
 			for i, text := range args {
 				var err error
@@ -201,7 +202,7 @@ run on.`,
 }
 
 // scopeFlag is a flag for the scope of a token.
-type scopeFlag struct{ to *server.Scope }
+type scopeFlag struct{ to *api.Scope }
 
 // String implements pflag.Value.
 func (v scopeFlag) String() string {
@@ -217,7 +218,7 @@ func (v scopeFlag) Type() string { return "scope" }
 // Set implements pflag.Value.
 func (v scopeFlag) Set(text string) error {
 	if v.to.UnmarshalText([]byte(text)) != nil {
-		return fmt.Errorf("must be one of %s", strings.Join(server.ScopeNames(), ", "))
+		return fmt.Errorf("must be one of %s", strings.Join(api.ScopeNames(), ", "))
 	}
 	return nil
 }
@@ -249,9 +250,9 @@ func (v lifetimeFlag) Set(text string) error {
 		n, err = strconv.ParseUint(days, 10, 16)
 		d = time.Duration(n) * day
 	}
-	if err != nil || d < server.LeastLifetime || d > server.MostLifetime {
+	if err != nil || d < api.LeastLifetime || d > api.MostLifetime {
 		return fmt.Errorf("must be a number of days or a duration, such as 30d or 12h, from %v to %dd",
-			server.LeastLifetime, server.MostLifetime/day)
+			api.LeastLifetime, api.MostLifetime/day)
 	}
 	*v.to = d
 	return nil

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // The lifetime of a token is a number of days or a duration, and is printed as it is given.
@@ -34,11 +34,11 @@ func TestLifetimes(t *testing.T) {
 func TestPrintTokens(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	var b bytes.Buffer
-	if err := printTokens(&b, []server.Token{
-		{ID: 1, User: "ada", Scope: server.SubmitScope, Created: now.Add(-50 * time.Hour), Expires: now.Add(28 * day),
+	if err := printTokens(&b, []api.Token{
+		{ID: 1, User: "ada", Scope: api.SubmitScope, Created: now.Add(-50 * time.Hour), Expires: now.Add(28 * day),
 			Used: now.Truncate(time.Hour)},
-		{ID: 2, User: "ada", Scope: server.ReadScope, Created: now.Add(-40 * day), Expires: now},
-		{ID: 30, User: "a-user-with-a-long-name", Scope: server.AdminScope, Created: now.Add(-time.Minute),
+		{ID: 2, User: "ada", Scope: api.ReadScope, Created: now.Add(-40 * day), Expires: now},
+		{ID: 30, User: "a-user-with-a-long-name", Scope: api.AdminScope, Created: now.Add(-time.Minute),
 			Expires: now.Add(day), Revoked: now},
 	}, now); err != nil {
 		t.Fatal(err)

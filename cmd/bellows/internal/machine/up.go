@@ -31,6 +31,7 @@ import (
 	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/durable/statedir"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/live/watchdog"
@@ -80,7 +81,7 @@ type upOptions struct {
 	verbose   bool
 	format    string // of the log
 	door      server.Door
-	operators *server.Group
+	operators *api.Group
 	listen    listening
 
 	place  place.Place

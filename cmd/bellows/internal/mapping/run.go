@@ -18,7 +18,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live/api"
@@ -123,7 +123,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 const daemonPatience = 30 * time.Second
 
 // awaitDaemon returns once a daemon answers. It says that it waits for one.
-func awaitDaemon(ctx context.Context, client *server.Client, say io.Writer) error {
+func awaitDaemon(ctx context.Context, client *client.Client, say io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, daemonPatience)
 	defer cancel()
 	return place.UntilAnswered(ctx, func(err error) {
@@ -135,7 +135,7 @@ func awaitDaemon(ctx context.Context, client *server.Client, say io.Writer) erro
 }
 
 // all runs everything.
-func (r *run) all(ctx context.Context, client *server.Client, in io.Reader) (err error) {
+func (r *run) all(ctx context.Context, client *client.Client, in io.Reader) (err error) {
 	// When the reader of our output ends, a write must fail and not end this process, because the application has to be
 	// cancelled.
 	signal.Ignore(syscall.SIGPIPE)
@@ -170,7 +170,7 @@ func (r *run) all(ctx context.Context, client *server.Client, in io.Reader) (err
 	return r.report(ctx, err)
 }
 
-func (r *run) enrol(client *server.Client) (err error) {
+func (r *run) enrol(client *client.Client) (err error) {
 	c := executor.ApplicationConfig{Enrolment: executor.Enrolment{Name: r.name, Weight: r.weight, Fresh: r.fresh}}
 	c.HTTP, c.Base = client.Messages(r.pool)
 	if r.journal != nil {
@@ -185,7 +185,7 @@ func (r *run) enrol(client *server.Client) (err error) {
 }
 
 // sayWhyItWaits says after a while that the pool has no executor.
-func (r *run) sayWhyItWaits(client *server.Client) {
+func (r *run) sayWhyItWaits(client *client.Client) {
 	const patience = 3 * time.Second
 	select {
 	case <-time.After(patience):

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 )
 
 // Completion offers values of an argument or a flag to a shell.
@@ -15,7 +15,7 @@ type Completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellC
 
 // Complete offers what the daemon is asked for: names, each perhaps with a tab and a description. If the daemon does
 // not answer within a second, nothing is offered.
-func (p *Place) Complete(ask func(context.Context, *server.Client) ([]string, error)) Completion {
+func (p *Place) Complete(ask func(context.Context, *client.Client) ([]string, error)) Completion {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		client, err := p.Client()
 		if err != nil {
@@ -30,7 +30,7 @@ func (p *Place) Complete(ask func(context.Context, *server.Client) ([]string, er
 
 // CompletePools offers the caller's pools.
 func (p *Place) CompletePools() Completion {
-	return p.Complete(func(ctx context.Context, client *server.Client) (names []string, err error) {
+	return p.Complete(func(ctx context.Context, client *client.Client) (names []string, err error) {
 		all, err := client.Pools(ctx, "")
 		for i := range all {
 			names = append(names, all[i].Name)
@@ -41,7 +41,7 @@ func (p *Place) CompletePools() Completion {
 
 // CompleteQueues offers the queues of jobs that have not ended, and those with quotas.
 func (p *Place) CompleteQueues() Completion {
-	return p.Complete(func(ctx context.Context, client *server.Client) (names []string, err error) {
+	return p.Complete(func(ctx context.Context, client *client.Client) (names []string, err error) {
 		jobs, err := client.Jobs(ctx)
 		if err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func (p *Place) CompleteQueues() Completion {
 
 // CompleteApps offers the caller's applications, of which something is known.
 func (p *Place) CompleteApps() Completion {
-	return p.Complete(func(ctx context.Context, client *server.Client) (names []string, err error) {
+	return p.Complete(func(ctx context.Context, client *client.Client) (names []string, err error) {
 		all, err := client.Apps(ctx, "")
 		for i := range all {
 			names = append(names, all[i].Name)

@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 )
 
 // Place is the state directory of a daemon and the socket on which it listens, or its address on the network.
 type Place struct {
 	State, Socket string
 	// Remote is for commands that only ask the daemon; its URL is empty if they ask it on the socket.
-	Remote server.Remote
+	Remote client.Remote
 	asks   bool // the daemon may be on the network
 	// flags are those of the command for State and Socket: an error names no other ones.
 	flags []string
@@ -57,7 +57,7 @@ func (p *Place) StateFlag(cmd *cobra.Command) {
 }
 
 // Run returns the function of a command that asks the daemon.
-func (p *Place) Run(do func(cmd *cobra.Command, client *server.Client, args []string) error) func(*cobra.Command,
+func (p *Place) Run(do func(cmd *cobra.Command, client *client.Client, args []string) error) func(*cobra.Command,
 	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		client, err := p.Client()
@@ -158,13 +158,13 @@ func usualPlace() (state, socket string) {
 
 // Client returns a client for the daemon at that place. It leaves State empty for a user without a home directory. A
 // user who names no place, and has no daemon at the usual place, gets the daemon of root if there is one.
-func (p *Place) Client() (*server.Client, error) {
+func (p *Place) Client() (*client.Client, error) {
 	if p.asks {
 		switch remote := p.remote(); {
 		case remote.URL != "" && p.Socket != "":
 			return nil, command.Usagef("socket, server: only one of them can be given")
 		case remote.URL != "":
-			return server.NewRemoteClient(remote)
+			return client.NewRemote(remote)
 		case p.Remote.TokenFile != "" || p.Remote.AuthorityFile != "":
 			return nil, command.Usagef("token-file, ca-file: need --server or $BELLOWS_SERVER")
 		}
@@ -177,12 +177,12 @@ func (p *Place) Client() (*server.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return server.NewClient(p.Socket), nil
+	return client.New(p.Socket), nil
 }
 
 // remote returns Remote with the values that no flag has set from the environment. A flag for the socket takes
 // precedence over the environment.
-func (p *Place) remote() server.Remote {
+func (p *Place) remote() client.Remote {
 	r := p.Remote
 	if r.URL == "" && p.Socket == "" {
 		r.URL = os.Getenv("BELLOWS_SERVER")

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/format/jobfile"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
@@ -17,7 +17,7 @@ import (
 
 // Profiles looks up the profiles that a job file names.
 type Profiles struct {
-	Client *server.Client
+	Client *client.Client
 	// State is the state directory to read where no daemon runs; empty for none.
 	State string
 	store *store.Store // nil until it is opened
@@ -44,7 +44,7 @@ func (s *Profiles) LookUp(ctx context.Context) jobfile.Profiles {
 	}
 }
 
-func (s *Profiles) get(ctx context.Context, name string) (store.Measured, error) {
+func (s *Profiles) get(ctx context.Context, name string) (api.Measured, error) {
 	if s.store == nil {
 		p, err := s.Client.Profile(ctx, name)
 		if api.KindOf(err) != api.Unavailable || s.State == "" {
@@ -52,10 +52,10 @@ func (s *Profiles) get(ctx context.Context, name string) (store.Measured, error)
 		}
 		// A look-up must not create a store.
 		if _, missing := os.Stat(filepath.Join(s.State, store.File)); missing != nil {
-			return store.Measured{}, err
+			return api.Measured{}, err
 		}
 		if s.store, err = store.Open(s.State); err != nil {
-			return store.Measured{}, err
+			return api.Measured{}, err
 		}
 	}
 	p, err := s.store.Profile(ctx, uint32(os.Getuid()), UserName(), name)

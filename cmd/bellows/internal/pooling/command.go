@@ -12,9 +12,9 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/pool/fleet"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Command returns the command.
@@ -66,7 +66,7 @@ ended.`,
 		Example: `  bellows pool ls
   bellows pool ls --json`,
 		Args: cobra.NoArgs,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, _ []string) error {
 			all, err := client.Pools(cmd.Context(), user)
 			switch {
 			case err != nil:
@@ -84,7 +84,7 @@ ended.`,
 }
 
 // printPools prints one row per pool.
-func printPools(w io.Writer, all []fleet.Summary) error {
+func printPools(w io.Writer, all []api.PoolSummary) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no pools")
 		return err
@@ -112,7 +112,7 @@ func removeCommand() *cobra.Command {
 run are lost. The command returns when they have ended.`,
 		Example: `  bellows pool rm sums`,
 		Args:    command.SomeArguments("pool: must be the name of at least one pool; `bellows pool ls` lists them"),
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, args []string) error {
 			var all error
 			for _, name := range args {
 				all = errors.Join(all, client.RemovePool(cmd.Context(), user, name))

@@ -15,6 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
 	"github.com/bellows-rm/bellows/door/terminal"
+	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/node/inherited"
 	"github.com/bellows-rm/bellows/pool/fleet"
 )
@@ -39,13 +40,13 @@ const createExample = `  bellows pool create sums --memory 256MiB --max 8
 // createOptions are the flags of create.
 type createOptions struct {
 	place  place.Place
-	spec   fleet.Spec
+	spec   api.PoolSpec
 	class  string
 	asJSON bool
 }
 
 func createCommand() *cobra.Command {
-	o := createOptions{spec: fleet.Spec{Idle: fleet.DefaultIdle, Policy: fleet.DefaultPolicy,
+	o := createOptions{spec: api.PoolSpec{Idle: api.DefaultPoolIdle, Policy: api.DefaultPoolPolicy,
 		Settings: map[string]string{}}, class: "regular"}
 	cmd := &cobra.Command{
 		Use:     "create POOL [flags] [-- COMMAND [ARGUMENT...]]",
@@ -56,11 +57,11 @@ func createCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.Var(flags.Choice(&o.spec.Language, fleet.Python, fleet.Go), "language",
+	f.Var(flags.Choice(&o.spec.Language, api.PoolPython, api.PoolGo), "language",
 		"what functions of tasks are written in: python or go; default: python for no COMMAND and for an interpreter")
-	f.Var(flags.Count(&o.spec.Min, 0, fleet.MostExecutors), "min",
+	f.Var(flags.Count(&o.spec.Min, 0, api.MostPoolExecutors), "min",
 		"number of executors that stay while no task needs them")
-	f.Var(flags.Count(&o.spec.Max, 1, fleet.MostExecutors), "max", "largest number of executors; required")
+	f.Var(flags.Count(&o.spec.Max, 1, api.MostPoolExecutors), "max", "largest number of executors; required")
 	f.Var(flags.CPU(&o.spec.CPU), "cpus", "CPU of an executor; default: 1")
 	f.Var(flags.Memory(&o.spec.Memory), "memory", "memory of an executor; required")
 	f.Var(flags.Memory(&o.spec.MaxMemory), "max-memory", "largest memory of a flex executor; default: the node's memory")
@@ -93,7 +94,7 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	if client.Remote() { // the files and CPUs are those of another machine
 		o.spec.Inherited.CPUs = nil
-	} else if err := command.FindProgram(cmp.Or(first(o.spec.Command), fleet.DefaultPython), o.spec.Dir); err != nil {
+	} else if err := command.FindProgram(cmp.Or(first(o.spec.Command), api.DefaultPoolPython), o.spec.Dir); err != nil {
 		return err
 	}
 	created, err := client.PutPool(cmd.Context(), "", encoded(o.spec))
@@ -120,14 +121,14 @@ func (o *createOptions) complete() (err error) {
 	s := &o.spec
 	if s.Language == "" &&
 		(len(s.Command) == 0 || len(s.Command) == 1 && interpreter.MatchString(filepath.Base(s.Command[0]))) {
-		s.Language = fleet.Python
+		s.Language = api.PoolPython
 	}
 	switch {
 	case s.Max == 0:
 		return command.Usagef("max: must be given, the greatest number of executors")
 	case s.Memory == 0:
 		return command.Usagef("memory: must be given, that of one executor")
-	case s.Language == fleet.Go && len(s.Command) == 0:
+	case s.Language == api.PoolGo && len(s.Command) == 0:
 		return command.Usagef("command: must be given for --language go, the program that calls executor.Main")
 	}
 	if err := s.Class.UnmarshalText([]byte(o.class)); err != nil {
@@ -141,11 +142,11 @@ func (o *createOptions) complete() (err error) {
 		return err
 	}
 	s.Env, s.Inherited = os.Environ(), &own
-	return command.Usage(pools.Check(encoded(*s)))
+	return command.Usage(fleet.Check(encoded(*s)))
 }
 
 // encoded returns s with texts that are not UTF-8 encoded, as the API has them.
-func encoded(s fleet.Spec) fleet.Spec {
+func encoded(s api.PoolSpec) api.PoolSpec {
 	s.Command, s.Env, s.Dir = cluster.EncodeTexts(s.Command), cluster.EncodeTexts(s.Env), cluster.EncodeText(s.Dir)
 	return s
 }

@@ -10,10 +10,9 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/fleet"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 func explainCommand() *cobra.Command {
@@ -27,7 +26,7 @@ there are more executors, or fewer. "bellows pool top --once --json" has the
 same for programs.`,
 		Example: `  bellows pool explain sums`,
 		Args:    onePool,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, args []string) error {
 			d, err := client.Pool(cmd.Context(), user, args[0])
 			if err != nil {
 				return err
@@ -53,9 +52,9 @@ func fold(line string, columns int) string {
 }
 
 // explanation explains a pool, one sentence or list of clauses a line.
-func explanation(d *fleet.Detail) (lines []string) {
+func explanation(d *api.PoolDetail) (lines []string) {
 	say := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
-	say("pool %s of %s has %s.", d.Name, d.User, sizeWords(&d.Summary))
+	say("pool %s of %s has %s.", d.Name, d.User, sizeWords(&d.PoolSummary))
 	if d.Why != "" {
 		say("why: %s", d.Why)
 	}
@@ -88,10 +87,10 @@ func explanation(d *fleet.Detail) (lines []string) {
 }
 
 // whoPays says for what the owner of a pool pays.
-func whoPays(d *fleet.Detail) string {
+func whoPays(d *api.PoolDetail) string {
 	n := 0
 	for i := range d.Members {
-		if e := &d.Members[i]; e.Job != 0 && e.State != fleet.Queued {
+		if e := &d.Members[i]; e.Job != 0 && e.State != api.ExecutorQueued {
 			n++
 		}
 	}
@@ -117,10 +116,10 @@ func whoPays(d *fleet.Detail) string {
 }
 
 // whenMore says when there are more executors.
-func whenMore(d *fleet.Detail) string {
-	var queued []fleet.Executor
+func whenMore(d *api.PoolDetail) string {
+	var queued []api.PoolExecutor
 	for _, e := range d.Members {
-		if e.State == fleet.Queued {
+		if e.State == api.ExecutorQueued {
 			queued = append(queued, e)
 		}
 	}
@@ -149,7 +148,7 @@ func whenMore(d *fleet.Detail) string {
 }
 
 // lenders is how many executors lend their cores.
-func lenders(d *fleet.Detail) (n int) {
+func lenders(d *api.PoolDetail) (n int) {
 	for i := range d.Members {
 		if d.Members[i].Lends {
 			n++
@@ -159,15 +158,16 @@ func lenders(d *fleet.Detail) (n int) {
 }
 
 // whenFewer says when there are fewer executors.
-func whenFewer(d *fleet.Detail) string {
+func whenFewer(d *api.PoolDetail) string {
 	var parts []string
 	ending := 0
-	var longest fleet.Executor
+	var longest api.PoolExecutor
 	for _, e := range d.Members {
 		switch {
-		case e.State == pool.Draining:
+		case e.State == api.ExecutorDraining:
 			ending++
-		case e.Idle > longest.Idle && slices.Contains([]pool.State{pool.Registered, pool.Assigned, pool.Parked}, e.State):
+		case e.Idle > longest.Idle && slices.Contains([]api.ExecutorState{api.ExecutorRegistered, api.ExecutorAssigned,
+			api.ExecutorParked}, e.State):
 			longest = e
 		}
 	}
@@ -184,7 +184,7 @@ func whenFewer(d *fleet.Detail) string {
 		parts = append(parts, fmt.Sprintf("not below --min %d, unless other owners wait for room", d.Spec.Min))
 	case longest.Idle > 0:
 		parts = append(parts, fmt.Sprintf("one that has run nothing for %v ends; executor %d has been idle for %s",
-			d.Spec.Idle, longest.Executor.Executor, terminal.Age(longest.Idle)))
+			d.Spec.Idle, longest.PoolMember.Executor, terminal.Age(longest.Idle)))
 	default:
 		parts = append(parts, fmt.Sprintf("one that has run nothing for %v ends", d.Spec.Idle))
 	}

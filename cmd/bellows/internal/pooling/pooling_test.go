@@ -9,18 +9,18 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
-	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/fleet"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // sums is a pool with executors in every state.
-func sums() *fleet.Detail {
-	d := &fleet.Detail{Synced: true, Summary: fleet.Summary{Ref: fleet.Ref{UID: 1000, User: "ada", Name: "sums"},
+func sums() *api.PoolDetail {
+	d := &api.PoolDetail{Synced: true, PoolSummary: api.PoolSummary{PoolRef: api.PoolRef{UID: 1000, User: "ada",
+		Name: "sums"},
 		Executors: 8, Starting: 2, Busy: 2, Idle: 4, Wanted: 9, Applications: 2,
-		Spec: fleet.Spec{Min: 1, Max: 12, Memory: 256 * resource.MiB, CPU: resource.Core / 2, Idle: time.Minute,
+		Spec: api.PoolSpec{Min: 1, Max: 12, Memory: 256 * resource.MiB, CPU: resource.Core / 2, Idle: time.Minute,
 			Policy: "mira"}, Why: "9 tasks run or could run"},
-		Counters: pool.Counters{Started: 1234, Switched: 56, Lost: 1},
-		Enrolled: []pool.Application{
+		Counters: api.PoolCounters{Started: 1234, Switched: 56, Lost: 1},
+		Enrolled: []api.PoolApplication{
 			{Application: 1, Name: "nightly", State: "closed", Executors: 2, Waiting: 5, Running: 1, Ended: 40, Results: 3,
 				Why: "all executors run tasks of other applications, to which they belong by their fair shares"},
 			{Application: 2, Name: "a very long name \033[31m of an application that nobody can read", State: "open",
@@ -29,24 +29,24 @@ func sums() *fleet.Detail {
 			{Application: 4, Name: "spark", State: "open", Executors: 3, Waiting: 4, Running: 3, Drives: true, Demand: 7,
 				Asked: 1, Why: "starts its own tasks: demands 7, asked for 1; the application holds 3 executors, and all of " +
 					"them work; it is entitled to 2 of 8"}}}
-	add := func(number int, state pool.State, change func(e *fleet.Executor)) {
-		e := fleet.Executor{Executor: pool.Executor{Executor: number, State: state, Tasks: int64(number),
+	add := func(number int, state api.ExecutorState, change func(e *api.PoolExecutor)) {
+		e := api.PoolExecutor{PoolMember: api.PoolMember{Executor: number, State: state, Tasks: int64(number),
 			Memory: int64(number) << 26}, Job: 100}
 		change(&e)
 		d.Members = append(d.Members, e)
 	}
-	add(1, pool.Registered, func(e *fleet.Executor) { e.Idle = 3 * time.Second })
-	add(2, pool.Assigned, func(e *fleet.Executor) { e.Application, e.Idle = 1, 150*time.Millisecond })
-	add(3, pool.Attached, func(e *fleet.Executor) {
+	add(1, api.ExecutorRegistered, func(e *api.PoolExecutor) { e.Idle = 3 * time.Second })
+	add(2, api.ExecutorAssigned, func(e *api.PoolExecutor) { e.Application, e.Idle = 1, 150*time.Millisecond })
+	add(3, api.ExecutorAttached, func(e *api.PoolExecutor) {
 		e.Application, e.Stage, e.Task, e.Running = 1, 1, 23456, 90*time.Second
 	})
-	add(4, pool.Parked, func(e *fleet.Executor) { e.Idle, e.Why = 42*time.Second, "" })
-	add(5, pool.Draining, func(e *fleet.Executor) {
+	add(4, api.ExecutorParked, func(e *api.PoolExecutor) { e.Idle, e.Why = 42*time.Second, "" })
+	add(5, api.ExecutorDraining, func(e *api.PoolExecutor) {
 		e.Application, e.Running, e.Why = 2, time.Second, "other owners wait for room"
 	})
-	add(6, fleet.Queued, func(e *fleet.Executor) { e.Tasks, e.Memory, e.Why = 0, 0, "node here has 100MiB free" })
-	add(7, fleet.Starting, func(e *fleet.Executor) { e.Tasks, e.Memory = 0, 0 })
-	add(8, pool.Lost, func(e *fleet.Executor) { e.Gone, e.Job, e.Why = 8*time.Second, 0, "its job has ended" })
+	add(6, api.ExecutorQueued, func(e *api.PoolExecutor) { e.Tasks, e.Memory, e.Why = 0, 0, "node here has 100MiB free" })
+	add(7, api.ExecutorStarting, func(e *api.PoolExecutor) { e.Tasks, e.Memory = 0, 0 })
+	add(8, api.ExecutorLost, func(e *api.PoolExecutor) { e.Gone, e.Job, e.Why = 8*time.Second, 0, "its job has ended" })
 	return d
 }
 
@@ -55,8 +55,9 @@ func TestViews(t *testing.T) {
 	d := sums()
 	var text bytes.Buffer
 	if err := printPools(&text,
-		[]fleet.Summary{d.Summary, {Ref: fleet.Ref{User: "a-user-with-a-long-name", Name: strings.Repeat("long", 16)},
-			Spec: fleet.Spec{Memory: 10 * resource.GiB, Max: 10_000}}}); err != nil {
+		[]api.PoolSummary{d.PoolSummary, {PoolRef: api.PoolRef{User: "a-user-with-a-long-name",
+			Name: strings.Repeat("long", 16)},
+			Spec: api.PoolSpec{Memory: 10 * resource.GiB, Max: 10_000}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := printPools(&text, nil); err != nil {
@@ -73,11 +74,11 @@ func TestViews(t *testing.T) {
 		}
 	}
 	say(explanation(d)...)
-	for _, change := range []func(*fleet.Detail){
-		func(d *fleet.Detail) { d.Members = d.Members[:5] },
-		func(d *fleet.Detail) { d.Members, d.Starting, d.Executors = nil, 0, 1 },
-		func(d *fleet.Detail) { d.Members, d.Starting, d.Executors, d.Wanted = nil, 0, 12, 12 },
-		func(d *fleet.Detail) { d.Members, d.Starting, d.Executors, d.Wanted = d.Members[:2], 0, 2, 2 },
+	for _, change := range []func(*api.PoolDetail){
+		func(d *api.PoolDetail) { d.Members = d.Members[:5] },
+		func(d *api.PoolDetail) { d.Members, d.Starting, d.Executors = nil, 0, 1 },
+		func(d *api.PoolDetail) { d.Members, d.Starting, d.Executors, d.Wanted = nil, 0, 12, 12 },
+		func(d *api.PoolDetail) { d.Members, d.Starting, d.Executors, d.Wanted = d.Members[:2], 0, 2, 2 },
 	} {
 		d := sums()
 		change(d)
@@ -93,10 +94,10 @@ func TestViews(t *testing.T) {
 
 // An interpreter of Python without arguments runs functions of Python; any other command is taken as it is.
 func TestLanguage(t *testing.T) {
-	for command, want := range map[string]string{"": fleet.Python, "venv/bin/python": fleet.Python,
-		"/usr/bin/python3.12": fleet.Python, "pypy3": fleet.Python, "python3 worker.py": "", "pythonic": "",
+	for command, want := range map[string]string{"": api.PoolPython, "venv/bin/python": api.PoolPython,
+		"/usr/bin/python3.12": api.PoolPython, "pypy3": api.PoolPython, "python3 worker.py": "", "pythonic": "",
 		"./python3.sh": "", "./hasher": ""} {
-		o := createOptions{spec: fleet.Spec{Name: "p", Command: strings.Fields(command), Max: 1, CPU: resource.Core,
+		o := createOptions{spec: api.PoolSpec{Name: "p", Command: strings.Fields(command), Max: 1, CPU: resource.Core,
 			Memory: resource.MiB, Idle: time.Minute, Policy: "mira"}, class: "regular"}
 		if err := o.complete(); err != nil || o.spec.Language != want {
 			t.Errorf("%q: language %q, %v; want %q", command, o.spec.Language, err, want)

@@ -11,9 +11,9 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/top"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/pool/fleet"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 const topLong = `Show a pool, its executors and its applications, as they change, until q. After
@@ -39,13 +39,13 @@ func topCommand() *cobra.Command {
   bellows pool top sums --once
   bellows pool top sums --once --json`,
 		Args: onePool,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, args []string) error {
 			out := cmd.OutOrStdout()
 			switch {
 			case asJSON && !asText:
 				return command.Usagef("--json: needs --once")
 			case !asText:
-				return top.ShowPool(cmd, client, explanation, func(ctx context.Context) (fleet.Detail, error) {
+				return top.ShowPool(cmd, client, explanation, func(ctx context.Context) (api.PoolDetail, error) {
 					return client.Pool(ctx, user, args[0])
 				})
 			}
@@ -68,7 +68,7 @@ func topCommand() *cobra.Command {
 }
 
 // printPool prints a pool, its applications and its executors.
-func printPool(w io.Writer, d *fleet.Detail) error {
+func printPool(w io.Writer, d *api.PoolDetail) error {
 	if _, err := fmt.Fprint(w, head(d, terminal.Columns(w))); err != nil {
 		return err
 	}
@@ -76,12 +76,12 @@ func printPool(w io.Writer, d *fleet.Detail) error {
 }
 
 // head returns the lines about the pool itself.
-func head(d *fleet.Detail, columns int) string {
+func head(d *api.PoolDetail, columns int) string {
 	var text strings.Builder
 	say := func(format string, values ...any) {
 		text.WriteString(fold(fmt.Sprintf(format, values...), columns) + "\n")
 	}
-	say("pool %s of %s: %s, policy %s", d.Name, d.User, sizeWords(&d.Summary), d.Spec.Policy)
+	say("pool %s of %s: %s, policy %s", d.Name, d.User, sizeWords(&d.PoolSummary), d.Spec.Policy)
 	if d.Why != "" {
 		say("%s", d.Why)
 	}
@@ -93,7 +93,7 @@ func head(d *fleet.Detail, columns int) string {
 }
 
 // sizeWords says how many executors there are, and should be.
-func sizeWords(s *fleet.Summary) string {
+func sizeWords(s *api.PoolSummary) string {
 	return fmt.Sprintf("%s (%d busy, %d idle, %d starting), %d wanted, from %d to %d",
 		terminal.Count(s.Executors, "executor"), s.Busy, s.Idle, s.Starting, s.Wanted, s.Spec.Min, s.Spec.Max)
 }

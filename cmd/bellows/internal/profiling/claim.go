@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -25,7 +25,7 @@ import (
 // the largest run may use. The job's program waits for a lock of this process, which the kernel releases whatever
 // ends the process.
 type claims struct {
-	client *server.Client
+	client *client.Client
 	most   resource.Amount // memory that a job of the user may request
 	name   string
 	cpus   resource.Amount
@@ -117,7 +117,7 @@ func (c *claims) submit(ctx context.Context, lock *os.File, memory resource.Amou
 	stage := cluster.Stage{Name: c.name, Tasks: 1, Ideal: resource.Of(c.cpus, memory),
 		Command: cluster.Command{Args: []string{flock, "--shared", lock.Name(), "false"}}}
 	return c.client.Submit(ctx,
-		server.SubmissionOf(&cluster.Job{Name: cluster.NameFor("profile " + c.name), Stages: []cluster.Stage{stage}},
+		api.SubmissionOf(&cluster.Job{Name: cluster.NameFor("profile " + c.name), Stages: []cluster.Stage{stage}},
 			[]string{"PATH=" + os.Getenv("PATH")}, "/", nil))
 }
 

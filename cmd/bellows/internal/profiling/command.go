@@ -343,7 +343,7 @@ func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
 	if err != nil {
 		return fmt.Errorf("store the profile: %w", err)
 	}
-	p := store.Measured{IdealMemory: r.Model.IdealMemory, MinMemory: r.Model.MinMemory, Duration: r.Model.IdealDuration,
+	p := api.Measured{IdealMemory: r.Model.IdealMemory, MinMemory: r.Model.MinMemory, Duration: r.Model.IdealDuration,
 		Elasticity: r.Model.Elasticity(), Args: r.Args, Evidence: evidence}
 	err = client.PutProfile(ctx, o.name, p)
 	if api.KindOf(err) != api.Unavailable {

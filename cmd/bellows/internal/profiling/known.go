@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 )
@@ -37,7 +37,7 @@ time of a run like the latest one, IDEAL the ideal memory as it was measured,
 and SLOWDOWN how many times as long it takes with the least memory.`,
 		Example: `  bellows profile list`,
 		Args:    cobra.NoArgs,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, _ []string) error {
 			apps, err := client.Apps(cmd.Context(), user)
 			switch {
 			case err != nil:
@@ -61,7 +61,7 @@ func userFlag(cmd *cobra.Command, user *string) {
 }
 
 // printApps prints one row per application.
-func printApps(w io.Writer, apps []server.Application, now time.Time) error {
+func printApps(w io.Writer, apps []api.Application, now time.Time) error {
 	t := terminal.NewTable("NAME", ">RUNS", ">LAST", ">TIME", ">PHASES", ">ERROR", ">IDEAL", ">SLOWDOWN", "")
 	t.Notes = true
 	for i := range apps {
@@ -99,7 +99,7 @@ cores, the input and the memory of the latest one.`,
 		Example: `  bellows profile show sort-big
   bellows profile show 'sort -S # *.txt'`,
 		Args: command.OneArgument("name: must be one name of `bellows profile list`"),
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, args []string) error {
 			a, err := client.App(cmd.Context(), args[0])
 			switch {
 			case err != nil:
@@ -117,7 +117,7 @@ cores, the input and the memory of the latest one.`,
 }
 
 // printApp prints what was measured of an application, and then what its runs taught, stage by stage.
-func printApp(w io.Writer, a *server.Application) error {
+func printApp(w io.Writer, a *api.Application) error {
 	say := func(text string) {
 		fmt.Fprintf(w, "  %s\n", terminal.Fold(cluster.Printable(text), terminal.Width-2, "  "))
 	}
@@ -213,7 +213,7 @@ func forgetCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, names []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, names []string) error {
 			if all {
 				apps, err := client.Apps(cmd.Context(), user)
 				if err != nil {

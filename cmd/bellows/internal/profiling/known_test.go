@@ -8,15 +8,13 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/door/server"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/live/store"
 )
 
-func known(now time.Time) []server.Application {
-	measured := server.NamedProfile{Name: "sort", Made: now.Add(-time.Hour),
-		Measured: store.Measured{IdealMemory: 300 * resource.MiB, MinMemory: 60 * resource.MiB,
+func known(now time.Time) []api.Application {
+	measured := api.NamedProfile{Name: "sort", Made: now.Add(-time.Hour),
+		Measured: api.Measured{IdealMemory: 300 * resource.MiB, MinMemory: 60 * resource.MiB,
 			Duration: 4200 * time.Millisecond, Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}}}
 	learned := []api.Learned{{Runs: 4, Last: now.Add(-time.Minute), InputBytes: 3 << 30, CPUMillicores: 2000,
 		MemoryBytes: 1 << 30, Notes: []string{"network: never measured."}, Variants: []api.LearnedVariant{
@@ -31,7 +29,7 @@ func known(now time.Time) []server.Application {
 		{Ended: now.Add(-time.Minute), Notes: []string{"gaps 1: nothing was measured for 3s of 60s",
 			"samples 2: memory must be 0 to 8PiB, taken as unknown"}},
 		{Ended: now.Add(-time.Hour), Notes: []string{"the last 5 bytes of its samples were damaged and are dropped"}}}
-	return []server.Application{{Name: "both", Measured: &measured, Learned: learned},
+	return []api.Application{{Name: "both", Measured: &measured, Learned: learned},
 		{Name: "learned only", Learned: learned}, {Name: "with reservations", Learned: doubtful},
 		{Name: "measured only", Measured: &measured},
 		{Name: "broken", Trouble: "what its runs taught cannot be read, and begins anew with the next run: version 99"}}

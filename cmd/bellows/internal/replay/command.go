@@ -19,7 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/simulate"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/sim"
@@ -148,9 +148,9 @@ func exists(c trial.Contender) error {
 }
 
 // read asks the daemon for the jobs that have ended.
-func (o *options) read(ctx context.Context, client *server.Client) (*history, error) {
+func (o *options) read(ctx context.Context, client *client.Client) (*history, error) {
 	h := &history{}
-	for page, err := range client.JobPages(ctx, true, server.JobFilter{}) {
+	for page, err := range client.JobPages(ctx, true, api.JobFilter{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ func (o *options) read(ctx context.Context, client *server.Client) (*history, er
 }
 
 // add adds a job, unless it belongs to another user, never ran, or was removed meanwhile.
-func (h *history) add(ctx context.Context, client *server.Client, id cluster.JobID) error {
+func (h *history) add(ctx context.Context, client *client.Client, id cluster.JobID) error {
 	used, err := client.Usage(ctx, id, spans)
 	switch {
 	case api.KindOf(err) == api.Denied:

@@ -13,7 +13,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 )
 
@@ -43,7 +43,7 @@ func Command() *cobra.Command {
   bellows top --user ada --sort used
   bellows top --once --state paused`,
 		Args: cobra.NoArgs,
-		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, _ []string) error {
 			if err := c.check(by); err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func (c *choice) check(by string) error {
 }
 
 // show shows a screen on the terminal of a command, which has a name.
-func show(cmd *cobra.Command, name string, client *server.Client, s screen, watch func(context.Context) watched) error {
+func show(cmd *cobra.Command, name string, client *client.Client, s screen, watch func(context.Context) watched) error {
 	in, readable := cmd.InOrStdin().(*os.File)
 	out, writable := cmd.OutOrStdout().(*os.File)
 	switch {

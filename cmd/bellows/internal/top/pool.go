@@ -8,11 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // poolKeys says what the keys do while a pool is shown.
@@ -26,7 +24,7 @@ var poolKeys = []string{
 }
 
 // Explain explains a pool, in a sentence or a list of clauses a line.
-type Explain func(*fleet.Detail) []string
+type Explain func(*api.PoolDetail) []string
 
 // poolState is what is known of a pool, and what the user wants to see of it. It changes by what is given to its
 // methods alone.
@@ -35,17 +33,17 @@ type poolState struct {
 	order
 	explain Explain
 
-	pool     *fleet.Detail // the newest
-	rows     []fleet.Executor
+	pool     *api.PoolDetail // the newest
+	rows     []api.PoolExecutor
 	selected int // the number of an executor
 	at       int // its index in rows
-	doomed   fleet.Executor
+	doomed   api.PoolExecutor
 	pane     *pane // nil: closed
 }
 
 // ShowPool shows a pool on the terminal of a command until the user quits. ask returns what is known of it.
-func ShowPool(cmd *cobra.Command, client *server.Client, explain Explain,
-	ask func(context.Context) (fleet.Detail, error)) error {
+func ShowPool(cmd *cobra.Command, client *client.Client, explain Explain,
+	ask func(context.Context) (api.PoolDetail, error)) error {
 	s := &poolState{explain: explain}
 	return show(cmd, "pool top", client, s, func(ctx context.Context) watched { return s.watching(ctx, ask) })
 }
@@ -54,7 +52,7 @@ func ShowPool(cmd *cobra.Command, client *server.Client, explain Explain,
 const poolPace = time.Second
 
 // watching returns what the state is to see, until ctx ends or the pool is gone.
-func (s *poolState) watching(ctx context.Context, ask func(context.Context) (fleet.Detail, error)) watched {
+func (s *poolState) watching(ctx context.Context, ask func(context.Context) (api.PoolDetail, error)) watched {
 	return func(yield func(func() bool, error) bool) {
 		for reached := false; ; {
 			d, err := ask(ctx)
@@ -76,7 +74,7 @@ func (s *poolState) watching(ctx context.Context, ask func(context.Context) (fle
 }
 
 // see takes in what is known of the pool.
-func (s *poolState) see(d *fleet.Detail) {
+func (s *poolState) see(d *api.PoolDetail) {
 	s.reach("")
 	s.pool = d
 }
@@ -87,10 +85,10 @@ func (s *poolState) settle() {
 		return
 	}
 	s.rows = slices.Clone(s.pool.Members)
-	executorTable.sort(s.rows, s.order, func(a, b *fleet.Executor) int {
-		return cmp.Compare(a.Executor.Executor, b.Executor.Executor)
+	executorTable.sort(s.rows, s.order, func(a, b *api.PoolExecutor) int {
+		return cmp.Compare(a.PoolMember.Executor, b.PoolMember.Executor)
 	})
-	at := slices.IndexFunc(s.rows, func(e fleet.Executor) bool { return e.Executor.Executor == s.selected })
+	at := slices.IndexFunc(s.rows, func(e api.PoolExecutor) bool { return e.PoolMember.Executor == s.selected })
 	if at < 0 {
 		at = max(0, min(s.at, len(s.rows)-1))
 	}
@@ -103,12 +101,12 @@ func (s *poolState) settle() {
 // choose selects a row.
 func (s *poolState) choose(at int) {
 	if s.at, s.selected = at, 0; at < len(s.rows) {
-		s.selected = s.rows[at].Executor.Executor
+		s.selected = s.rows[at].PoolMember.Executor
 	}
 }
 
 // current returns the selected row; nil if there is none.
-func (s *poolState) current() *fleet.Executor {
+func (s *poolState) current() *api.PoolExecutor {
 	if s.at >= len(s.rows) {
 		return nil
 	}
@@ -171,7 +169,7 @@ func (s *poolState) command(k terminal.Key) {
 	switch {
 	case e == nil:
 	case e.Job == 0:
-		s.say(warning, "executor %d has no job: it has ended, or has not been submitted", e.Executor.Executor)
+		s.say(warning, "executor %d has no job: it has ended, or has not been submitted", e.PoolMember.Executor)
 	case k == 'p':
 		s.ask(pausing, subject{job: e.Job})
 	case k == 'r':
@@ -182,5 +180,6 @@ func (s *poolState) command(k terminal.Key) {
 }
 
 // executorStates are the states of executors in the order in which rows are sorted by them.
-var executorStates = []pool.State{pool.Attached, pool.Assigned, pool.Parked, pool.Registered, fleet.Starting,
-	fleet.Queued, pool.Draining, pool.Expired, pool.Lost}
+var executorStates = []api.ExecutorState{api.ExecutorAttached, api.ExecutorAssigned, api.ExecutorParked,
+	api.ExecutorRegistered, api.ExecutorStarting,
+	api.ExecutorQueued, api.ExecutorDraining, api.ExecutorExpired, api.ExecutorLost}

@@ -15,32 +15,32 @@ import (
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/fleet"
 )
 
 // cannedPool is a pool with executors in several states, and names that are meant to harm.
-func cannedPool() *fleet.Detail {
-	d := &fleet.Detail{Synced: true, Summary: fleet.Summary{Ref: fleet.Ref{UID: 1000, User: "ada", Name: "sums"},
-		Executors: 5, Starting: 1, Busy: 2, Idle: 2, Wanted: 9, Spec: fleet.Spec{Min: 1, Max: 12, Idle: time.Minute,
+func cannedPool() *api.PoolDetail {
+	d := &api.PoolDetail{Synced: true, PoolSummary: api.PoolSummary{PoolRef: api.PoolRef{UID: 1000, User: "ada",
+		Name: "sums"},
+		Executors: 5, Starting: 1, Busy: 2, Idle: 2, Wanted: 9, Spec: api.PoolSpec{Min: 1, Max: 12, Idle: time.Minute,
 			Policy: "mira"}, Why: "9 tasks run or could run; other owners wait, and this is the fair share of its owner"},
-		Counters: pool.Counters{Started: 1234, Switched: 56, Lost: 1},
-		Enrolled: []pool.Application{
+		Counters: api.PoolCounters{Started: 1234, Switched: 56, Lost: 1},
+		Enrolled: []api.PoolApplication{
 			{Application: 1, Name: "nightly", State: "closed", Executors: 2, Waiting: 5, Running: 1, Ended: 40, Results: 3,
 				Why: "all executors run tasks of other applications"},
 			{Application: 2, Name: "slow\x1b[2J\x1b]0;owned\a\r\ndown", State: "open", Executors: 1, Running: 1},
 			{Application: 3, Name: "over", State: "ended", Ended: 7}}}
-	for n, e := range []pool.Executor{
-		{State: pool.Attached, Application: 1, Stage: 1, Task: 23456, Running: 90 * time.Second, Tasks: 7, Memory: 70 * mib},
-		{State: pool.Assigned, Application: 2, Idle: 150 * time.Millisecond, Tasks: 3, Memory: 90 * mib},
-		{State: pool.Parked, Idle: 42 * time.Second, Tasks: 9, Memory: 80 * mib},
-		{State: pool.Draining, Application: 2, Running: time.Second, Why: "other owners wait for room"},
-		{State: fleet.Queued, Why: "node here has 100MiB free, \x1b[31mand 64MiB more are needed"},
-		{State: pool.Lost, Gone: 8 * time.Second, Why: "its process ended"},
+	for n, e := range []api.PoolMember{
+		{State: api.ExecutorAttached, Application: 1, Stage: 1, Task: 23456, Running: 90 * time.Second, Tasks: 7,
+			Memory: 70 * mib},
+		{State: api.ExecutorAssigned, Application: 2, Idle: 150 * time.Millisecond, Tasks: 3, Memory: 90 * mib},
+		{State: api.ExecutorParked, Idle: 42 * time.Second, Tasks: 9, Memory: 80 * mib},
+		{State: api.ExecutorDraining, Application: 2, Running: time.Second, Why: "other owners wait for room"},
+		{State: api.ExecutorQueued, Why: "node here has 100MiB free, \x1b[31mand 64MiB more are needed"},
+		{State: api.ExecutorLost, Gone: 8 * time.Second, Why: "its process ended"},
 	} {
 		e.Executor = n + 1
-		one := fleet.Executor{Executor: e, Job: cluster.JobID(100 + n)}
-		if e.State == pool.Lost {
+		one := api.PoolExecutor{PoolMember: e, Job: cluster.JobID(100 + n)}
+		if e.State == api.ExecutorLost {
 			one.Job = 0
 		}
 		d.Members = append(d.Members, one)
@@ -49,7 +49,7 @@ func cannedPool() *fleet.Detail {
 }
 
 func cannedPoolState(columns, lines int) *poolState {
-	s := &poolState{explain: func(d *fleet.Detail) []string {
+	s := &poolState{explain: func(d *api.PoolDetail) []string {
 		return []string{fmt.Sprintf("pool %s has %d executors.", d.Name, d.Executors), "more: not beyond --max 12"}
 	}}
 	s.columns, s.lines, s.now = columns, lines, noon
@@ -153,7 +153,7 @@ func TestPoolScreensFit(t *testing.T) {
 				d.Members = d.Members[:rapid.IntRange(0, len(d.Members)).Draw(t, "executors")]
 				for i := range rapid.IntRange(0, 30).Draw(t, "more applications") {
 					d.Enrolled = append(d.Enrolled,
-						pool.Application{Application: int64(i) << 40, Name: rapid.String().Draw(t, "name"), State: "open"})
+						api.PoolApplication{Application: int64(i) << 40, Name: rapid.String().Draw(t, "name"), State: "open"})
 				}
 				d.Why, d.Broken = rapid.String().Draw(t, "why"), rapid.String().Draw(t, "broken")
 				s.see(d)
@@ -167,7 +167,7 @@ func TestPoolScreensFit(t *testing.T) {
 			"": func(t *rapid.T) {
 				s.settle()
 				fits(t, s)
-				if e := s.current(); (e == nil) != (len(s.rows) == 0) || e != nil && e.Executor.Executor != s.selected {
+				if e := s.current(); (e == nil) != (len(s.rows) == 0) || e != nil && e.PoolMember.Executor != s.selected {
 					t.Errorf("row %d of %d is selected: %v", s.at, len(s.rows), s.selected)
 				}
 			},
@@ -181,14 +181,14 @@ func TestPoolIsWatched(t *testing.T) {
 		s := cannedPoolState(80, 24)
 		asked, last := 0, error(nil)
 		var screens []string
-		for tell, err := range s.watching(t.Context(), func(context.Context) (fleet.Detail, error) {
+		for tell, err := range s.watching(t.Context(), func(context.Context) (api.PoolDetail, error) {
 			switch asked++; asked {
 			case 1, 3:
 				return *cannedPool(), nil
 			case 2:
-				return fleet.Detail{}, api.Errorf(api.Unavailable, "no daemon listens")
+				return api.PoolDetail{}, api.Errorf(api.Unavailable, "no daemon listens")
 			}
-			return fleet.Detail{}, api.Errorf(api.NotFound, "no pool")
+			return api.PoolDetail{}, api.Errorf(api.NotFound, "no pool")
 		}) {
 			if last = err; err == nil {
 				tell()

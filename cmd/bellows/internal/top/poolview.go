@@ -11,50 +11,49 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/terminal"
-	"github.com/bellows-rm/bellows/pool"
-	"github.com/bellows-rm/bellows/pool/fleet"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // executorTable has the columns of executors.
-var executorTable = table[fleet.Executor]{
-	columns: []column[fleet.Executor]{
-		{name: "executor", head: "EXECUTOR", width: 8, right: true, cell: func(e *fleet.Executor, _ time.Time) string {
-			return strconv.Itoa(e.Executor.Executor)
-		}, compare: func(a, b *fleet.Executor) int { return cmp.Compare(a.Executor.Executor, b.Executor.Executor) }},
-		{name: "state", head: "STATE", width: 10, cell: func(e *fleet.Executor, _ time.Time) string {
+var executorTable = table[api.PoolExecutor]{
+	columns: []column[api.PoolExecutor]{
+		{name: "executor", head: "EXECUTOR", width: 8, right: true, cell: func(e *api.PoolExecutor, _ time.Time) string {
+			return strconv.Itoa(e.PoolMember.Executor)
+		}, compare: func(a, b *api.PoolExecutor) int { return cmp.Compare(a.PoolMember.Executor, b.PoolMember.Executor) }},
+		{name: "state", head: "STATE", width: 10, cell: func(e *api.PoolExecutor, _ time.Time) string {
 			return string(e.State)
-		}, look: executorLook, compare: func(a, b *fleet.Executor) int {
+		}, look: executorLook, compare: func(a, b *api.PoolExecutor) int {
 			return cmp.Compare(slices.Index(executorStates, a.State), slices.Index(executorStates, b.State))
 		}},
-		{name: "app", head: "APP", width: 4, most: 12, right: true, cell: appCell, compare: func(a, b *fleet.Executor) int {
+		{name: "app", head: "APP", width: 4, most: 12, right: true, cell: appCell, compare: func(a, b *api.PoolExecutor) int {
 			return cmp.Compare(a.Application, b.Application)
 		}},
 		{name: "task", head: "TASK", width: 6, most: 16, right: true, cell: taskCell},
 		{name: "for", head: "FOR", width: 6, right: true, largest: true, cell: forCell,
-			compare: func(a, b *fleet.Executor) int {
+			compare: func(a, b *api.PoolExecutor) int {
 				return cmp.Compare(since(a), since(b))
 			}},
 		{name: "done", head: "DONE", width: 5, most: 12, right: true, largest: true,
-			cell: func(e *fleet.Executor, _ time.Time) string {
+			cell: func(e *api.PoolExecutor, _ time.Time) string {
 				return strconv.FormatInt(e.Tasks, 10)
-			}, compare: func(a, b *fleet.Executor) int { return cmp.Compare(a.Tasks, b.Tasks) }},
+			}, compare: func(a, b *api.PoolExecutor) int { return cmp.Compare(a.Tasks, b.Tasks) }},
 		{name: "memory", head: "MEMORY", width: 8, right: true, largest: true,
-			cell: func(e *fleet.Executor, _ time.Time) string {
+			cell: func(e *api.PoolExecutor, _ time.Time) string {
 				return terminal.MemoryOrDash(e.Memory)
-			}, compare: func(a, b *fleet.Executor) int { return cmp.Compare(a.Memory, b.Memory) }},
-		{name: "job", head: "JOB", width: 5, most: 12, right: true, cell: jobCell, compare: func(a, b *fleet.Executor) int {
+			}, compare: func(a, b *api.PoolExecutor) int { return cmp.Compare(a.Memory, b.Memory) }},
+		{name: "job", head: "JOB", width: 5, most: 12, right: true, cell: jobCell, compare: func(a, b *api.PoolExecutor) int {
 			return cmp.Compare(a.Job, b.Job)
 		}},
-		{name: "why", head: "WHY", width: 10, most: math.MaxInt, cell: func(e *fleet.Executor, _ time.Time) string {
+		{name: "why", head: "WHY", width: 10, most: math.MaxInt, cell: func(e *api.PoolExecutor, _ time.Time) string {
 			return terminal.OneLine(e.Why)
-		}, look: func(*fleet.Executor) style { return faint }},
+		}, look: func(*api.PoolExecutor) style { return faint }},
 	},
 	narrow: []string{"executor", "state", "app", "for", "done", "memory", "job", "task", "why"},
 }
 
-func appCell(e *fleet.Executor, _ time.Time) string { return orDash(e.Application) }
+func appCell(e *api.PoolExecutor, _ time.Time) string { return orDash(e.Application) }
 
-func jobCell(e *fleet.Executor, _ time.Time) string { return orDash(int64(e.Job)) }
+func jobCell(e *api.PoolExecutor, _ time.Time) string { return orDash(int64(e.Job)) }
 
 // orDash prints a number; "-" for 0.
 func orDash(n int64) string {
@@ -64,14 +63,14 @@ func orDash(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-func taskCell(e *fleet.Executor, _ time.Time) string {
+func taskCell(e *api.PoolExecutor, _ time.Time) string {
 	if e.Running == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%d.%d", e.Stage, e.Task)
 }
 
-func forCell(e *fleet.Executor, _ time.Time) string {
+func forCell(e *api.PoolExecutor, _ time.Time) string {
 	if d := since(e); d > 0 {
 		return terminal.Age(d)
 	}
@@ -79,49 +78,49 @@ func forCell(e *fleet.Executor, _ time.Time) string {
 }
 
 // since is for how long an executor has done what it does.
-func since(e *fleet.Executor) time.Duration { return cmp.Or(e.Gone, e.Running, e.Idle) }
+func since(e *api.PoolExecutor) time.Duration { return cmp.Or(e.Gone, e.Running, e.Idle) }
 
 // executorLook returns the style of the state of an executor.
-func executorLook(e *fleet.Executor) style {
+func executorLook(e *api.PoolExecutor) style {
 	switch e.State {
-	case pool.Attached:
+	case api.ExecutorAttached:
 		return good
-	case pool.Expired, pool.Lost:
+	case api.ExecutorExpired, api.ExecutorLost:
 		return bad
-	case pool.Draining, fleet.Queued, fleet.Starting:
+	case api.ExecutorDraining, api.ExecutorQueued, api.ExecutorStarting:
 		return warning
 	}
 	return plain
 }
 
 // applicationTable has the columns of applications.
-var applicationTable = table[pool.Application]{
-	columns: []column[pool.Application]{
-		{name: "app", head: "APP", width: 3, most: 12, right: true, cell: func(a *pool.Application, _ time.Time) string {
+var applicationTable = table[api.PoolApplication]{
+	columns: []column[api.PoolApplication]{
+		{name: "app", head: "APP", width: 3, most: 12, right: true, cell: func(a *api.PoolApplication, _ time.Time) string {
 			return strconv.FormatInt(a.Application, 10)
 		}},
-		{name: "name", head: "NAME", width: 8, most: 24, cell: func(a *pool.Application, _ time.Time) string {
+		{name: "name", head: "NAME", width: 8, most: 24, cell: func(a *api.PoolApplication, _ time.Time) string {
 			return cluster.Printable(a.Name)
 		}},
-		{name: "state", head: "STATE", width: 9, cell: func(a *pool.Application, _ time.Time) string { return a.State }},
-		{name: "held", head: "HELD", width: 4, right: true, cell: func(a *pool.Application, _ time.Time) string {
+		{name: "state", head: "STATE", width: 9, cell: func(a *api.PoolApplication, _ time.Time) string { return a.State }},
+		{name: "held", head: "HELD", width: 4, right: true, cell: func(a *api.PoolApplication, _ time.Time) string {
 			return strconv.Itoa(a.Executors)
 		}},
-		{name: "waiting", head: "WAITING", width: 7, right: true, cell: func(a *pool.Application, _ time.Time) string {
+		{name: "waiting", head: "WAITING", width: 7, right: true, cell: func(a *api.PoolApplication, _ time.Time) string {
 			return strconv.Itoa(a.Waiting)
 		}},
-		{name: "running", head: "RUNNING", width: 7, right: true, cell: func(a *pool.Application, _ time.Time) string {
+		{name: "running", head: "RUNNING", width: 7, right: true, cell: func(a *api.PoolApplication, _ time.Time) string {
 			return strconv.Itoa(a.Running)
 		}},
-		{name: "done", head: "DONE", width: 4, most: 12, right: true, cell: func(a *pool.Application, _ time.Time) string {
+		{name: "done", head: "DONE", width: 4, most: 12, right: true, cell: func(a *api.PoolApplication, _ time.Time) string {
 			return strconv.FormatInt(a.Ended, 10)
 		}},
-		{name: "results", head: "RESULTS", width: 7, right: true, cell: func(a *pool.Application, _ time.Time) string {
+		{name: "results", head: "RESULTS", width: 7, right: true, cell: func(a *api.PoolApplication, _ time.Time) string {
 			return strconv.Itoa(a.Results)
 		}},
-		{name: "why", head: "WHY", width: 10, most: math.MaxInt, cell: func(a *pool.Application, _ time.Time) string {
+		{name: "why", head: "WHY", width: 10, most: math.MaxInt, cell: func(a *api.PoolApplication, _ time.Time) string {
 			return terminal.OneLine(a.Why)
-		}, look: func(*pool.Application) style { return faint }},
+		}, look: func(*api.PoolApplication) style { return faint }},
 	},
 	narrow: []string{"app", "name", "state", "held", "waiting", "running", "done", "results", "why"},
 }
@@ -130,8 +129,8 @@ var applicationTable = table[pool.Application]{
 var unsorted = order{by: -1}
 
 // running returns the applications that have not ended.
-func running(all []pool.Application) []pool.Application {
-	return slices.DeleteFunc(slices.Clone(all), func(a pool.Application) bool {
+func running(all []api.PoolApplication) []api.PoolApplication {
+	return slices.DeleteFunc(slices.Clone(all), func(a api.PoolApplication) bool {
 		return a.State != "open" && a.State != "closed"
 	})
 }
@@ -170,7 +169,7 @@ func (s *poolState) head() []line {
 }
 
 // PoolTrouble says why a pool decides nothing; empty if it does.
-func PoolTrouble(d *fleet.Detail) string {
+func PoolTrouble(d *api.PoolDetail) string {
 	switch {
 	case d.Broken != "":
 		return "broken: " + d.Broken
@@ -181,7 +180,7 @@ func PoolTrouble(d *fleet.Detail) string {
 }
 
 // PoolRuns says what has happened since the daemon began.
-func PoolRuns(d *fleet.Detail) string {
+func PoolRuns(d *api.PoolDetail) string {
 	c := &d.Counters
 	return fmt.Sprintf("%d runs since the daemon began, %d after one of another application; %d lost", c.Started,
 		c.Switched, c.Lost)
@@ -219,7 +218,7 @@ func (s *poolState) foot() []line {
 	switch s.mode {
 	case confirming:
 		return []line{words(fmt.Sprintf("kill job %d, executor %d of this pool? y kills it, any other key does not",
-			s.doomed.Job, s.doomed.Executor.Executor), bad)}
+			s.doomed.Job, s.doomed.PoolMember.Executor), bad)}
 	case helping:
 		return []line{words("any key goes back", faint)}
 	}
@@ -240,7 +239,7 @@ func (s *poolState) news() line {
 	if e == nil {
 		return nil
 	}
-	text := fmt.Sprintf("executor %d is %s", e.Executor.Executor, e.State)
+	text := fmt.Sprintf("executor %d is %s", e.PoolMember.Executor, e.State)
 	if e.Why != "" {
 		text += ": " + e.Why
 	}
@@ -248,7 +247,7 @@ func (s *poolState) news() line {
 }
 
 // WritePoolTables prints the applications and the executors of a pool as text.
-func WritePoolTables(w io.Writer, d *fleet.Detail) error {
+func WritePoolTables(w io.Writer, d *api.PoolDetail) error {
 	if len(d.Enrolled) > 0 {
 		fmt.Fprintln(w)
 		if err := applicationTable.text(d.Enrolled, "name").Write(w); err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
 )
@@ -89,7 +89,7 @@ func TestSelectionStays(t *testing.T) {
 	}
 	ended := s.jobs[3]
 	ended.Ended = true
-	s.see(&server.Seen{Update: &api.Update{Revision: 6, Jobs: []api.Job{ended}}})
+	s.see(&client.Seen{Update: &api.Update{Revision: 6, Jobs: []api.Job{ended}}})
 	s.settle()
 	if s.selected.job != 4 {
 		t.Errorf("job %d is selected", s.selected.job)
@@ -183,7 +183,7 @@ func TestRequests(t *testing.T) {
 	keys(s, "jjK")
 	ended := s.jobs[3]
 	ended.Ended = true
-	s.see(&server.Seen{Update: &api.Update{Revision: 6, Jobs: []api.Job{ended}}})
+	s.see(&client.Seen{Update: &api.Update{Revision: 6, Jobs: []api.Job{ended}}})
 	s.settle()
 	if keys(s, "y"); !slices.Equal(s.take(), []request{{killing, subject{job: 3}}}) {
 		t.Error("another job is killed than the one that was asked about")
@@ -225,7 +225,7 @@ func TestExplanations(t *testing.T) {
 		s.settle()
 	}
 	changes := func(id cluster.JobID, revision int64) {
-		s.see(&server.Seen{Update: &api.Update{Revision: revision, Jobs: []api.Job{s.jobs[id]}}})
+		s.see(&client.Seen{Update: &api.Update{Revision: revision, Jobs: []api.Job{s.jobs[id]}}})
 		s.settle()
 	}
 	expect("closed")
@@ -267,7 +267,7 @@ func TestRates(t *testing.T) {
 		t.Errorf("%d millicores, want 500", got)
 	}
 	again := *s.machine // the same measurement
-	s.see(&server.Seen{Machine: &again})
+	s.see(&client.Seen{Machine: &again})
 	if got := s.use[id].cpu; got != 500 {
 		t.Errorf("%d millicores, want 500", got)
 	}
@@ -276,7 +276,7 @@ func TestRates(t *testing.T) {
 	next.Tasks = slices.Clone(next.Tasks)
 	next.Tasks[2] = used(next.Tasks[2], gib, gib, 0, time.Hour+500*time.Millisecond+3*time.Second)
 	next.Tasks[3].Usage = nil
-	s.see(&server.Seen{Machine: &next})
+	s.see(&client.Seen{Machine: &next})
 	if got, none := s.use[id].cpu, s.use[cluster.ContainerID{Task: cluster.TaskID{Job: 3}, Run: 1}].cpu; got != 1500 ||
 		none != unknown {
 		t.Errorf("%d and %d millicores, want 1500, and none", got, none)
@@ -288,7 +288,7 @@ func TestRates(t *testing.T) {
 func TestReconnects(t *testing.T) {
 	s := cannedState(80, 24)
 	for range 3 {
-		s.see(&server.Seen{Lost: api.Errorf(api.Unavailable, "the daemon ends; connect again to the next")})
+		s.see(&client.Seen{Lost: api.Errorf(api.Unavailable, "the daemon ends; connect again to the next")})
 		s.now = s.now.Add(2 * time.Second)
 		s.settle()
 	}
@@ -298,8 +298,8 @@ func TestReconnects(t *testing.T) {
 	}
 	m := *s.machine
 	m.Status.PID = 77
-	s.see(&server.Seen{Machine: &m})
-	s.see(&server.Seen{Update: &api.Update{Revision: 1 << 33, Snapshot: true,
+	s.see(&client.Seen{Machine: &m})
+	s.see(&client.Seen{Update: &api.Update{Revision: 1 << 33, Snapshot: true,
 		Jobs: []api.Job{jobOf(9, "queued", "ada", cluster.StatusPending, 1, gib)}}})
 	s.settle()
 	text := fits(t, s)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 )
 
@@ -29,7 +29,7 @@ type watched = iter.Seq2[func() (more bool), error]
 // program shows a screen on a console, and does what the user wants. One goroutine has the state; it waits neither
 // for the daemon nor for the terminal.
 type program struct {
-	client  *server.Client
+	client  *client.Client
 	screen  screen
 	watched watched
 	colours bool
@@ -39,7 +39,7 @@ type program struct {
 	panics  chan string // of the other goroutines
 }
 
-func newProgram(client *server.Client, s screen, watched watched, colours bool) *program {
+func newProgram(client *client.Client, s screen, watched watched, colours bool) *program {
 	return &program{client: client, screen: s, watched: watched, colours: colours, seen: make(chan func() bool),
 		failed: make(chan error, 1), answers: make(chan answer), panics: make(chan string)}
 }
@@ -164,7 +164,7 @@ func (p *program) drawn() []string {
 }
 
 // watching returns what a state is to see, until ctx ends.
-func (s *state) watching(ctx context.Context, client *server.Client) watched {
+func (s *state) watching(ctx context.Context, client *client.Client) watched {
 	return func(yield func(func() bool, error) bool) {
 		for seen, err := range client.WatchMachine(ctx, 0) {
 			if !yield(func() bool { return s.see(&seen) }, err) {
@@ -175,7 +175,7 @@ func (s *state) watching(ctx context.Context, client *server.Client) watched {
 }
 
 // once returns the head and the whole table as text. It takes a second: what cores do shows in a second measurement.
-func once(ctx context.Context, client *server.Client, s *state) (string, error) {
+func once(ctx context.Context, client *client.Client, s *state) (string, error) {
 	measured, complete := 0, false
 	for seen, err := range client.WatchMachine(ctx, 0) {
 		if err == nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testterminal"
 	"github.com/bellows-rm/bellows/live/api"
@@ -54,7 +54,7 @@ func TestOnATerminal(t *testing.T) {
 			t.Errorf("the first cell is %+v", cell)
 		}
 		p.seen <- func() bool {
-			return p.screen.(*state).see(&server.Seen{Update: &api.Update{Revision: 6,
+			return p.screen.(*state).see(&client.Seen{Update: &api.Update{Revision: 6,
 				Jobs: []api.Job{jobOf(77, "newest", "ada", cluster.StatusPending, 1, gib)}}})
 		}
 		x.Await("77 +ada +newest")

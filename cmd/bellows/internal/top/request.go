@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -37,7 +37,7 @@ type answer struct {
 const requestTime = 30 * time.Second
 
 // send sends a request to the daemon and waits for its answer.
-func (r request) send(ctx context.Context, client *server.Client) answer {
+func (r request) send(ctx context.Context, client *client.Client) answer {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	a := answer{request: r}

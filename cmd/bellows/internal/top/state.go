@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -39,7 +39,7 @@ type choice struct {
 type known struct {
 	jobs      map[cluster.JobID]api.Job
 	revisions map[cluster.JobID]int64 // of the last update of each job
-	machine   *server.Machine         // the newest; nil before the first
+	machine   *api.Machine            // the newest; nil before the first
 	use       map[cluster.ContainerID]use
 }
 
@@ -67,7 +67,7 @@ func newState(c choice) *state {
 }
 
 // see takes in what the daemon has sent. It returns whether more about the same revision follows.
-func (s *state) see(seen *server.Seen) (more bool) {
+func (s *state) see(seen *client.Seen) (more bool) {
 	switch {
 	case seen.Lost != nil:
 		s.lose(seen.Lost)
@@ -96,7 +96,7 @@ func (s *state) update(u *api.Update) {
 }
 
 // measure takes in the state of the machine, which comes first after the connection was lost.
-func (s *state) measure(m *server.Machine) {
+func (s *state) measure(m *api.Machine) {
 	also := ""
 	if s.machine != nil && s.machine.Status.PID != m.Status.PID {
 		also = fmt.Sprintf(", to a new daemon (process %d); the jobs go on", m.Status.PID)

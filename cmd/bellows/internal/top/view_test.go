@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/door/server"
+	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live/api"
@@ -42,7 +42,7 @@ func used(t api.Task, anonymous, peak, swap int64, cpu time.Duration) api.Task {
 
 // canned is a machine with jobs in every state, some of which belong to others, and some of which have names that are
 // meant to harm.
-func canned() (u api.Update, before, after server.Machine) {
+func canned() (u api.Update, before, after api.Machine) {
 	jobs := []api.Job{
 		jobOf(1, "sort", "ada", cluster.StatusRunning, 8, 512*mib),
 		jobOf(2, "", "bob", cluster.StatusRunning, 3, gib), // of another user
@@ -92,8 +92,8 @@ func canned() (u api.Update, before, after server.Machine) {
 	tasks[6].Throttle = &api.Throttle{Bound: api.Bound{Disk: 1e6}, Until: noon.Add(time.Minute), InForce: true,
 		Why: "its disk is busy"}
 	tasks[7].InPhase = api.InPhase{Phase: 2, Phases: 5, Name: "join"}
-	before = server.Machine{Status: cannedStatus(), At: noon.Add(-2 * time.Second), Tasks: tasks[:9]}
-	after = server.Machine{Status: cannedStatus(), At: noon.Add(-time.Second)}
+	before = api.Machine{Status: cannedStatus(), At: noon.Add(-2 * time.Second), Tasks: tasks[:9]}
+	after = api.Machine{Status: cannedStatus(), At: noon.Add(-time.Second)}
 	for i, t := range tasks[:9] { // the second, and later ones, have used a part of a core since
 		if u := t.Usage; u.CPUTime != nil {
 			later := *u
@@ -113,8 +113,8 @@ func canned() (u api.Update, before, after server.Machine) {
 	return api.Update{Revision: 5, Snapshot: true, Jobs: jobs}, before, after
 }
 
-func cannedStatus() server.Status {
-	return server.Status{Daemon: server.Daemon{Version: "v1.2.3", PID: 4242},
+func cannedStatus() api.Status {
+	return api.Status{Daemon: api.Daemon{Version: "v1.2.3", PID: 4242},
 		ClusterStatus: api.ClusterStatus{Policy: "bellows", Since: noon.Add(-3 * time.Hour), Jobs: 14, Running: 10,
 			Pending: 305,
 			Nodes: []api.Node{{Name: "here", CPU: 8000, Memory: 8 * gib, FreeCPU: 750, FreeMemory: 5 * gib,
@@ -129,9 +129,9 @@ func cannedState(columns, lines int) *state {
 	s := newState(choice{})
 	s.columns, s.lines, s.now = columns, lines, noon
 	u, before, after := canned()
-	s.see(&server.Seen{Machine: &before})
-	s.see(&server.Seen{Update: &u})
-	s.see(&server.Seen{Machine: &after})
+	s.see(&client.Seen{Machine: &before})
+	s.see(&client.Seen{Update: &u})
+	s.see(&client.Seen{Machine: &after})
 	s.settle()
 	return s
 }
@@ -183,14 +183,14 @@ func TestOtherScreens(t *testing.T) {
 						Why: "fits with its ideal memory, 512MiB"}}}})
 		},
 		"lost": func(s *state) {
-			s.see(&server.Seen{Lost: api.Errorf(api.Unavailable, "the daemon ends; connect again to the next")})
+			s.see(&client.Seen{Lost: api.Errorf(api.Unavailable, "the daemon ends; connect again to the next")})
 			s.now = s.now.Add(7 * time.Second)
 		},
 		"trouble": func(s *state) {
 			m := *s.machine
 			m.Status.Trouble, m.Status.Crowded = "the disk of the state directory is full\x1b[0m",
 				"all daemons of the machine together may grant more than it has"
-			s.see(&server.Seen{Machine: &m})
+			s.see(&client.Seen{Machine: &m})
 		},
 	} {
 		s := cannedState(80, 24)
@@ -244,7 +244,7 @@ func TestScreensFit(t *testing.T) {
 					j.Tasks = append(j.Tasks, taskOf(j.ID, i, rapid.Int64Range(0, 1<<40).Draw(t, "cores"),
 						rapid.Int64Range(0, 1<<60).Draw(t, "memory")))
 				}
-				s.see(&server.Seen{Update: &api.Update{Revision: revision,
+				s.see(&client.Seen{Update: &api.Update{Revision: revision,
 					Snapshot: rapid.IntRange(0, 9).Draw(t, "snapshot") == 0, Jobs: []api.Job{j}}})
 			},
 			"machine": func(t *rapid.T) {
@@ -252,10 +252,10 @@ func TestScreensFit(t *testing.T) {
 				m.At = noon.Add(time.Duration(rapid.IntRange(-3, 3).Draw(t, "at")) * time.Second)
 				m.Tasks = m.Tasks[:rapid.IntRange(0, len(m.Tasks)).Draw(t, "measured")]
 				m.Status.Trouble, m.Status.Policy = rapid.String().Draw(t, "trouble"), rapid.String().Draw(t, "policy")
-				s.see(&server.Seen{Machine: &m})
+				s.see(&client.Seen{Machine: &m})
 			},
 			"lose": func(t *rapid.T) {
-				s.see(&server.Seen{Lost: api.Errorf(api.Unavailable, "%s", rapid.String().Draw(t, "why"))})
+				s.see(&client.Seen{Lost: api.Errorf(api.Unavailable, "%s", rapid.String().Draw(t, "why"))})
 			},
 			"answer": func(t *rapid.T) {
 				for _, r := range s.take() {
@@ -320,7 +320,7 @@ func TestAmounts(t *testing.T) {
 // What flex containers hold beyond their grants is not free.
 func TestFreeIsNotHeld(t *testing.T) {
 	var s state
-	s.machine = &server.Machine{Status: server.Status{ClusterStatus: api.ClusterStatus{Nodes: []api.Node{
+	s.machine = &api.Machine{Status: api.Status{ClusterStatus: api.ClusterStatus{Nodes: []api.Node{
 		{Memory: 8 * gib, FreeMemory: 5 * gib, HeldMemory: 7 * gib}, {Memory: gib, FreeMemory: gib}}}}}
 	if memory, _, _ := s.sums(); memory.free != 2*gib || memory.granted != 3*gib {
 		t.Errorf("%d are free and %d granted, want %d and %d", memory.free, memory.granted, 2*gib, 3*gib)

@@ -1,11 +1,8 @@
-package server
+package client
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -26,10 +23,10 @@ type Remote struct {
 	AuthorityFile string // certificates of those who may have signed the daemon's, PEM; empty: those of the system
 }
 
-// NewRemoteClient returns a client for the daemon at an address of the network. It reads the files, and does not
+// NewRemote returns a client for the daemon at an address of the network. It reads the files, and does not
 // connect yet. A token is sent over TLS alone, and only to whoever has a certificate for the host of the URL. The
 // error is Invalid.
-func NewRemoteClient(r Remote) (*Client, error) {
+func NewRemote(r Remote) (*Client, error) {
 	at, err := url.Parse(r.URL)
 	if err != nil || at.Scheme != "https" || at.Hostname() == "" || at.User != nil || strings.Trim(at.Path, "/") != "" ||
 		at.RawQuery != "" || at.Fragment != "" {
@@ -103,7 +100,7 @@ func readToken(path string) (string, error) {
 		return "", api.Errorf(api.Invalid, "token file: %w", err)
 	}
 	token := strings.TrimSpace(string(text))
-	if _, _, ok := parseToken(token); !ok || len(text) > longest {
+	if _, _, ok := api.ParseToken(token); !ok || len(text) > longest {
 		return "", api.Errorf(api.Invalid,
 			"token file %s: must have the text of one token, as `bellows token create` prints it", path)
 	}
@@ -124,40 +121,4 @@ func readAuthorities(path string) (*x509.CertPool, error) {
 		return nil, api.Errorf(api.Invalid, "ca file %s: must have certificates in PEM", path)
 	}
 	return all, nil
-}
-
-// Remote reports whether the daemon is reached over the network, and may be on another machine.
-func (c *Client) Remote() bool { return strings.HasPrefix(c.socket, "https://") }
-
-// failedRemotely says in one sentence why a request did not reach a daemon on the network.
-func (c *Client) failedRemotely(err error, attempted string) error {
-	var untrusted *tls.CertificateVerificationError
-	var unknown x509.UnknownAuthorityError
-	var noTLS tls.RecordHeaderError
-	var broken *net.OpError
-	var slow net.Error
-	_ = errors.As(err, &broken)
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.As(err, &unknown):
-		return api.Errorf(api.Denied,
-			"%s: its certificate is not trusted, and no token was sent: name the authority that signed it with --ca-file",
-			c.socket)
-	case errors.As(err, &untrusted):
-		return api.Errorf(api.Denied, "%s: its certificate is not trusted, and no token was sent: %w", c.socket,
-			untrusted.Err)
-	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch), broken != nil &&
-		(broken.Op == "remote error" || broken.Op == "local error"):
-		return api.Errorf(api.Denied, "%s: answers without TLS of version 1.3, and no token was sent", c.socket)
-	case broken != nil && broken.Op == "dial":
-		return &outage{said: api.Errorf(api.Unavailable, "%s: cannot be reached: %w", c.socket, broken.Err)}
-	case errors.As(err, &slow) && slow.Timeout():
-		return api.Errorf(api.Unavailable, "%s: has not answered in time", c.socket)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
-		broken != nil:
-		return &outage{api.Errorf(api.Unavailable, "%s: the connection to %s broke; jobs continue", attempted, c.socket),
-			true}
-	}
-	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
 }

@@ -1,10 +1,10 @@
-package server
+package client
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,9 +22,10 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/door/peercred"
+	"github.com/bellows-rm/bellows/format/eventlog"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/live/store"
-	"github.com/bellows-rm/bellows/pool/fleet"
+	"github.com/bellows-rm/bellows/node/input"
 )
 
 // Client talks to the daemon behind a socket, or at an address of the network. Its errors are an Error if the daemon
@@ -36,39 +37,15 @@ type Client struct {
 	Patience time.Duration
 }
 
-// NewClient returns a client for the daemon behind the socket at path. It does not connect yet.
-func NewClient(socket string) *Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
-		if err != nil {
-			return nil, err
-		}
-		if err := trusted(c, socket); err != nil {
-			_ = c.Close()
-			return nil, err
-		}
-		return c, nil
-	}
-	return Over(socket, &http.Transport{DialContext: dial, DisableCompression: true})
-}
-
-// Over returns a client that sends its requests over a transport, to a daemon that is called by its socket or URL.
-func Over(socket string, by http.RoundTripper) *Client {
-	return &Client{socket, &http.Client{Transport: by}, submitTime}
-}
-
-// trusted returns an error unless root or the caller's own user listens at the other end: a submission contains the
-// whole environment, which may contain secrets.
-func trusted(c net.Conn, socket string) error {
-	cred, err := credentials(c)
+// Present returns the cluster as it is, and a job as it would be submitted: see live.Driver.Present. Of jobs of other
+// users it has the sizes alone.
+func (c *Client) Present(ctx context.Context, s api.Submission) (*eventlog.Present, error) {
+	r, err := c.send(ctx, "POST", "/v1/plan", nil, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if cred.Uid != 0 && int(cred.Uid) != os.Geteuid() {
-		return api.Errorf(api.Denied, "socket %s: user %d listens there, and is neither root nor you; nothing was sent",
-			socket, cred.Uid)
-	}
-	return nil
+	defer r.Body.Close()
+	return eventlog.ReadPresent(r.Body, "the daemon's answer")
 }
 
 // Messages returns what sends the messages of package executor to one of the caller's pools: a client of HTTP, and
@@ -78,8 +55,8 @@ func (c *Client) Messages(pool string) (*http.Client, string) {
 }
 
 // Status returns the status of the daemon.
-func (c *Client) Status(ctx context.Context) (Status, error) {
-	return Call[Status](ctx, c, "GET", "/v1/status", nil, nil)
+func (c *Client) Status(ctx context.Context) (api.Status, error) {
+	return Call[api.Status](ctx, c, "GET", "/v1/status", nil, nil)
 }
 
 // Shutdown stops the daemon; kill says whether it kills jobs that have not ended.
@@ -97,19 +74,16 @@ func (c *Client) Prune(ctx context.Context, olderThan time.Duration, keep int, d
 	return Call[api.Pruned](ctx, c, "POST", "/v1/prune", q, nil)
 }
 
-// submitTime is how long a client waits for the answer to a submission: longer than a large body waits for its turn.
-const submitTime = time.Minute
-
 // Submit submits a job, once: see submit. If the daemon hangs, Submit returns an error after submitTime, even if ctx
 // never ends.
-func (c *Client) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
-	done, err := submit[Submitted](ctx, c, "/v1/jobs", s)
+func (c *Client) Submit(ctx context.Context, s api.Submission) (cluster.JobID, error) {
+	done, err := submit[api.Submitted](ctx, c, "/v1/jobs", s)
 	return cluster.JobID(done.ID), err
 }
 
 // SubmitAll submits jobs, all or none, once, and returns their ids in the order of the jobs.
-func (c *Client) SubmitAll(ctx context.Context, b Bulk) ([]cluster.JobID, error) {
-	done, err := submit[SubmittedBulk](ctx, c, "/v1/jobs/bulk", b)
+func (c *Client) SubmitAll(ctx context.Context, b api.Bulk) ([]cluster.JobID, error) {
+	done, err := submit[api.SubmittedBulk](ctx, c, "/v1/jobs/bulk", b)
 	ids := make([]cluster.JobID, len(done.IDs))
 	for i, id := range done.IDs {
 		ids[i] = cluster.JobID(id)
@@ -117,43 +91,57 @@ func (c *Client) SubmitAll(ctx context.Context, b Bulk) ([]cluster.JobID, error)
 	return ids, err
 }
 
-// resubmitTime is how long a client tries to repeat a submission whose answer was lost: longer than a restart of the
-// daemon takes.
-const resubmitTime = 5 * time.Second
+// Remote reports whether the daemon is reached over the network, and may be on another machine.
+func (c *Client) Remote() bool { return strings.HasPrefix(c.socket, "https://") }
 
-// submit sends a submission with a key of its own. If the connection breaks before the answer, which then may be
-// lost, the same request is sent again; the daemon does not carry it out twice.
-func submit[Out any](ctx context.Context, c *Client, path string, in any) (out Out, err error) {
-	bounded, cancel := context.WithTimeout(ctx, c.Patience)
-	defer cancel()
-	key := rand.Text()
-	send := func() (out Out, err error) {
-		request, err := newRequest(bounded, "POST", path, nil, in)
-		if err != nil {
-			return out, err
-		}
-		request.Header.Set("Idempotency-Key", `"`+key+`"`)
-		return answerTo[Out](c, request)
+// failedRemotely says in one sentence why a request did not reach a daemon on the network.
+func (c *Client) failedRemotely(err error, attempted string) error {
+	var untrusted *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var noTLS tls.RecordHeaderError
+	var broken *net.OpError
+	var slow net.Error
+	_ = errors.As(err, &broken)
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &unknown):
+		return api.Errorf(api.Denied,
+			"%s: its certificate is not trusted, and no token was sent: name the authority that signed it with --ca-file",
+			c.socket)
+	case errors.As(err, &untrusted):
+		return api.Errorf(api.Denied, "%s: its certificate is not trusted, and no token was sent: %w", c.socket,
+			untrusted.Err)
+	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch), broken != nil &&
+		(broken.Op == "remote error" || broken.Op == "local error"):
+		return api.Errorf(api.Denied, "%s: answers without TLS of version 1.3, and no token was sent", c.socket)
+	case broken != nil && broken.Op == "dial":
+		return &outage{said: api.Errorf(api.Unavailable, "%s: cannot be reached: %w", c.socket, broken.Err)}
+	case errors.As(err, &slow) && slow.Timeout():
+		return api.Errorf(api.Unavailable, "%s: has not answered in time", c.socket)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
+		broken != nil:
+		return &outage{api.Errorf(api.Unavailable, "%s: the connection to %s broke; jobs continue", attempted, c.socket),
+			true}
 	}
-	out, err = send()
-	if lost, ok := errors.AsType[*outage](err); ok && lost.broken {
-		for until := time.Now().Add(resubmitTime); ok && time.Now().Before(until); {
-			select {
-			case <-time.After(watchAgain):
-			case <-bounded.Done():
+	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
+}
+
+// JobPages returns the jobs that a filter wants by ascending id, one page at a time: all, or those that have not
+// ended. It ends after an error.
+func (c *Client) JobPages(ctx context.Context, all bool, f api.JobFilter) iter.Seq2[[]api.Job, error] {
+	return func(yield func([]api.Job, error) bool) {
+		q := query("all", all)
+		q.Set("limit", strconv.Itoa(api.JobsOnPage))
+		putFilter(&f, q)
+		for {
+			page, err := Call[[]api.Job](ctx, c, "GET", "/v1/jobs", q, nil)
+			if !yield(page, err) || err != nil || len(page) < api.JobsOnPage {
+				return
 			}
-			again, e := send()
-			if _, ok = errors.AsType[*outage](e); !ok {
-				out, err = again, e
-			}
+			q.Set("after", strconv.FormatInt(int64(page[len(page)-1].ID), 10))
 		}
 	}
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = api.Errorf(api.Unavailable,
-			"the daemon on %s has not answered for %v; it may have accepted the job: `bellows ps` shows it then", c.socket,
-			c.Patience)
-	}
-	return out, err
 }
 
 // Jobs returns the jobs that have not ended.
@@ -194,13 +182,6 @@ func (c *Client) Resume(ctx context.Context, id cluster.JobID, task cluster.Task
 	return err
 }
 
-func pauseAddress(id cluster.JobID, task cluster.TaskID) string {
-	if task != (cluster.TaskID{}) {
-		return "/v1/tasks/" + task.String() + "/pause"
-	}
-	return jobAddress(id) + "/pause"
-}
-
 // Explain returns the reasons for a job's placement, memory and waiting.
 func (c *Client) Explain(ctx context.Context, id cluster.JobID) (api.Explanation, error) {
 	return Call[api.Explanation](ctx, c, "GET", jobAddress(id)+"/explain", nil, nil)
@@ -233,13 +214,6 @@ func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[api.Update, er
 			}
 		}
 	}
-}
-
-// Seen is what WatchMachine yields: one of its fields is set.
-type Seen struct {
-	Update  *api.Update
-	Machine *Machine // about every second
-	Lost    error    // why there is no connection: again after each attempt to connect that fails
 }
 
 // WatchMachine is Watch with the state of the machine, and with the times without a connection.
@@ -287,57 +261,9 @@ func (c *Client) watch(ctx context.Context, from int64, machine bool) iter.Seq2[
 	}
 }
 
-// watchAgain is how long Watch waits before it connects again.
-const watchAgain = 200 * time.Millisecond
-
-// seenIn returns what is in a stream of server-sent events, until the stream ends or breaks. Events of other kinds do
-// not count.
-func seenIn(from io.Reader) iter.Seq2[Seen, error] {
-	return func(yield func(Seen, error) bool) {
-		lines, kind := bufio.NewReader(from), ""
-		for {
-			line, err := lines.ReadBytes('\n')
-			if err != nil {
-				return
-			}
-			name, value, _ := bytes.Cut(bytes.TrimRight(line, "\n"), []byte(": "))
-			switch string(name) {
-			case "event":
-				kind = string(value)
-			case "data":
-				seen, err := seenOf(kind, value)
-				if err != nil {
-					yield(Seen{}, fmt.Errorf("read what has changed: %w", err))
-					return
-				}
-				if seen != (Seen{}) && !yield(seen, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// seenOf returns the content of an event; it is empty if the event is of another kind.
-func seenOf(kind string, data []byte) (seen Seen, err error) {
-	switch kind {
-	case "update":
-		seen.Update = new(api.Update)
-		err = json.Unmarshal(data, seen.Update)
-	case "machine":
-		seen.Machine = new(Machine)
-		err = json.Unmarshal(data, seen.Machine)
-	case "dropped":
-		var d Dropped
-		err = json.Unmarshal(data, &d)
-		seen.Lost = api.Errorf(api.Unavailable, "%s", d.Reason)
-	}
-	return seen, err
-}
-
 // Output copies the output of a task to w and returns the number of bytes copied. Where bytes were dropped, a line says
 // how many.
-func (c *Client) Output(ctx context.Context, w io.Writer, o Output) (int64, error) {
+func (c *Client) Output(ctx context.Context, w io.Writer, o api.Output) (int64, error) {
 	q := query("stderr", o.Stderr)
 	q.Set("follow", strconv.FormatBool(o.Follow))
 	q.Set("all", strconv.FormatBool(o.All))
@@ -359,49 +285,35 @@ func (c *Client) Output(ctx context.Context, w io.Writer, o Output) (int64, erro
 	return n, err // an error of w
 }
 
-// marked remembers whether reading failed, in contrast to writing.
-type marked struct {
-	r   io.Reader
-	err error
-}
-
-func (m *marked) Read(p []byte) (int, error) {
-	n, err := m.r.Read(p)
-	if err != io.EOF {
-		m.err = err
-	}
-	return n, err
-}
-
 // PutProfile stores a profile and replaces the caller's old profile of that name.
-func (c *Client) PutProfile(ctx context.Context, name string, p store.Measured) error {
+func (c *Client) PutProfile(ctx context.Context, name string, p api.Measured) error {
 	_, err := Call[struct{}](ctx, c, "PUT", "/v1/profiles/"+url.PathEscape(name), nil, p)
 	return err
 }
 
 // Profile returns the caller's profile of that name.
-func (c *Client) Profile(ctx context.Context, name string) (NamedProfile, error) {
-	return Call[NamedProfile](ctx, c, "GET", "/v1/profiles/"+url.PathEscape(name), nil, nil)
+func (c *Client) Profile(ctx context.Context, name string) (api.NamedProfile, error) {
+	return Call[api.NamedProfile](ctx, c, "GET", "/v1/profiles/"+url.PathEscape(name), nil, nil)
 }
 
 // Apps returns the stored applications of the caller, by name; for operators of user, unless that is empty.
-func (c *Client) Apps(ctx context.Context, user string) ([]Application, error) {
-	return Call[[]Application](ctx, c, "GET", "/v1/apps", url.Values{"user": {user}}, nil)
+func (c *Client) Apps(ctx context.Context, user string) ([]api.Application, error) {
+	return Call[[]api.Application](ctx, c, "GET", "/v1/apps", url.Values{"user": {user}}, nil)
 }
 
 // App returns the stored application of the caller of that name.
-func (c *Client) App(ctx context.Context, name string) (Application, error) {
-	return Call[Application](ctx, c, "GET", "/v1/apps/"+url.PathEscape(name), nil, nil)
+func (c *Client) App(ctx context.Context, name string) (api.Application, error) {
+	return Call[api.Application](ctx, c, "GET", "/v1/apps/"+url.PathEscape(name), nil, nil)
 }
 
 // Import adds runs that another system recorded to the histories of the caller's applications. The owners in h are
 // ignored.
-func (c *Client) Import(ctx context.Context, h *profile.History) (ImportedRuns, error) {
+func (c *Client) Import(ctx context.Context, h *profile.History) (api.ImportedRuns, error) {
 	text, err := h.MarshalJSON()
 	if err != nil {
-		return ImportedRuns{}, err
+		return api.ImportedRuns{}, err
 	}
-	return Call[ImportedRuns](ctx, c, "POST", "/v1/apps", nil, RecordedRuns{text})
+	return Call[api.ImportedRuns](ctx, c, "POST", "/v1/apps", nil, api.RecordedRuns{History: text})
 }
 
 // ForgetApp removes the stored application of that name of the caller; for operators that of user, unless that is
@@ -412,8 +324,8 @@ func (c *Client) ForgetApp(ctx context.Context, user, name string) error {
 }
 
 // CreateToken creates a token. It needs the socket, as the other requests about tokens do.
-func (c *Client) CreateToken(ctx context.Context, n NewToken) (IssuedToken, error) {
-	return Call[IssuedToken](ctx, c, "POST", "/v1/tokens", nil, n)
+func (c *Client) CreateToken(ctx context.Context, n api.NewToken) (api.IssuedToken, error) {
+	return Call[api.IssuedToken](ctx, c, "POST", "/v1/tokens", nil, n)
 }
 
 // Quotas returns the quotas that the caller may see; user may be empty, or the only user whose quotas are wanted.
@@ -423,18 +335,18 @@ func (c *Client) Quotas(ctx context.Context, user string) ([]api.QuotaUse, error
 
 // Pools returns the pools of the caller, for operators those of all users; user may be empty, or the only user whose
 // pools are wanted.
-func (c *Client) Pools(ctx context.Context, user string) ([]fleet.Summary, error) {
-	return Call[[]fleet.Summary](ctx, c, "GET", "/v1/pools", url.Values{"user": {user}}, nil)
+func (c *Client) Pools(ctx context.Context, user string) ([]api.PoolSummary, error) {
+	return Call[[]api.PoolSummary](ctx, c, "GET", "/v1/pools", url.Values{"user": {user}}, nil)
 }
 
 // Pool returns a pool of a user, empty for the caller, with its executors and applications.
-func (c *Client) Pool(ctx context.Context, user, name string) (fleet.Detail, error) {
-	return Call[fleet.Detail](ctx, c, "GET", poolAddress(name), url.Values{"user": {user}}, nil)
+func (c *Client) Pool(ctx context.Context, user, name string) (api.PoolDetail, error) {
+	return Call[api.PoolDetail](ctx, c, "GET", poolAddress(name), url.Values{"user": {user}}, nil)
 }
 
 // PutPool makes a pool of the caller, or changes the one of that name of a user, empty for the caller.
-func (c *Client) PutPool(ctx context.Context, user string, s fleet.Spec) (created bool, err error) {
-	out, err := Call[StoredPool](ctx, c, "PUT", poolAddress(s.Name), url.Values{"user": {user}}, s)
+func (c *Client) PutPool(ctx context.Context, user string, s api.PoolSpec) (created bool, err error) {
+	out, err := Call[api.StoredPool](ctx, c, "PUT", poolAddress(s.Name), url.Values{"user": {user}}, s)
 	return out.Created, err
 }
 
@@ -444,11 +356,9 @@ func (c *Client) RemovePool(ctx context.Context, user, name string) error {
 	return err
 }
 
-func poolAddress(name string) string { return "/v1/pools/" + url.PathEscape(name) }
-
 // Tokens returns the tokens of the caller, for operators those of all users.
-func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
-	return Call[[]Token](ctx, c, "GET", "/v1/tokens", nil, nil)
+func (c *Client) Tokens(ctx context.Context) ([]api.Token, error) {
+	return Call[[]api.Token](ctx, c, "GET", "/v1/tokens", nil, nil)
 }
 
 // RevokeToken revokes a token, and ends the requests with it.
@@ -465,7 +375,7 @@ func (c *Client) Input(ctx context.Context, id cluster.JobID) (io.ReadWriteClose
 		return nil, err
 	}
 	request.Header.Set("Connection", "Upgrade")
-	request.Header.Set("Upgrade", inputProtocol)
+	request.Header.Set("Upgrade", input.Protocol)
 	r, err := c.do(request)
 	if err != nil {
 		return nil, err
@@ -478,37 +388,6 @@ func (c *Client) Input(ctx context.Context, id cluster.JobID) (io.ReadWriteClose
 	return connection, nil
 }
 
-func jobAddress(id cluster.JobID) string { return fmt.Sprintf("/v1/jobs/%d", id) }
-
-func query(name string, on bool) url.Values {
-	return url.Values{name: {strconv.FormatBool(on)}}
-}
-
-// Call sends in as JSON and decodes the answer into out. It is for operations that have no method.
-func Call[Out any](ctx context.Context, c *Client, method, path string, q url.Values, in any) (out Out, err error) {
-	request, err := newRequest(ctx, method, path, q, in)
-	if err != nil {
-		return out, err
-	}
-	return answerTo[Out](c, request)
-}
-
-// answerTo sends a request and decodes the answer.
-func answerTo[Out any](c *Client, request *http.Request) (out Out, err error) {
-	r, err := c.do(request)
-	if err != nil {
-		return out, err
-	}
-	defer r.Body.Close()
-	if r.StatusCode == http.StatusNoContent || r.ContentLength == 0 {
-		return out, nil
-	}
-	if err := json.NewDecoder(r.Body).Decode(&out); err != nil && err != io.EOF {
-		return out, c.failed(err, "read the daemon's answer")
-	}
-	return out, nil
-}
-
 // send requests an escaped path and returns the response unless it is an error. The caller closes its body.
 func (c *Client) send(ctx context.Context, method, path string, q url.Values, in any) (*http.Response, error) {
 	request, err := newRequest(ctx, method, path, q, in)
@@ -516,25 +395,6 @@ func (c *Client) send(ctx context.Context, method, path string, q url.Values, in
 		return nil, err
 	}
 	return c.do(request)
-}
-
-func newRequest(ctx context.Context, method, path string, q url.Values, in any) (*http.Request, error) {
-	var content io.Reader
-	if in != nil {
-		text, err := json.Marshal(in)
-		if err != nil {
-			return nil, fmt.Errorf("send to the daemon: %w", err)
-		}
-		content = bytes.NewReader(text)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, "http://bellows"+path+"?"+q.Encode(), content)
-	if err != nil {
-		return nil, fmt.Errorf("send to the daemon: %w", err)
-	}
-	if in != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	return request, nil
 }
 
 func (c *Client) do(request *http.Request) (*http.Response, error) {
@@ -552,20 +412,6 @@ func (c *Client) do(request *http.Request) (*http.Response, error) {
 	}
 	return r, nil
 }
-
-// outage is the error of a request without an answer: no daemon listens, or the connection broke.
-type outage struct {
-	said   *api.Error
-	broken bool // the connection broke: the daemon may have received the request
-}
-
-func (o *outage) Error() string { return o.said.Message }
-
-// Unwrap returns the error with its kind.
-func (o *outage) Unwrap() error { return o.said }
-
-// closedIdle is the text of an unexported error of net/http: the connection was closed before the request was sent.
-const closedIdle = "http: server closed idle connection"
 
 // failed says in one sentence why the request did not reach the daemon.
 func (c *Client) failed(err error, attempted string) error {
@@ -591,4 +437,81 @@ func (c *Client) failed(err error, attempted string) error {
 			"%s: the daemon on %s ended; its containers continue, and `bellows up` finds them again", attempted, c.socket), true}
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
+}
+
+// New returns a client for the daemon behind the socket at path. It does not connect yet.
+func New(socket string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+		if err != nil {
+			return nil, err
+		}
+		if err := trusted(c, socket); err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+		return c, nil
+	}
+	return Over(socket, &http.Transport{DialContext: dial, DisableCompression: true})
+}
+
+// Over returns a client that sends its requests over a transport, to a daemon that is called by its socket or URL.
+func Over(socket string, by http.RoundTripper) *Client {
+	return &Client{socket, &http.Client{Transport: by}, submitTime}
+}
+
+// trusted returns an error unless root or the caller's own user listens at the other end: a submission contains the
+// whole environment, which may contain secrets.
+func trusted(c net.Conn, socket string) error {
+	cred, err := peercred.Credentials(c)
+	if err != nil {
+		return err
+	}
+	if cred.Uid != 0 && int(cred.Uid) != os.Geteuid() {
+		return api.Errorf(api.Denied, "socket %s: user %d listens there, and is neither root nor you; nothing was sent",
+			socket, cred.Uid)
+	}
+	return nil
+}
+
+// submitTime is how long a client waits for the answer to a submission: longer than a large body waits for its turn.
+const submitTime = time.Minute
+
+// resubmitTime is how long a client tries to repeat a submission whose answer was lost: longer than a restart of the
+// daemon takes.
+const resubmitTime = 5 * time.Second
+
+// submit sends a submission with a key of its own. If the connection breaks before the answer, which then may be
+// lost, the same request is sent again; the daemon does not carry it out twice.
+func submit[Out any](ctx context.Context, c *Client, path string, in any) (out Out, err error) {
+	bounded, cancel := context.WithTimeout(ctx, c.Patience)
+	defer cancel()
+	key := rand.Text()
+	send := func() (out Out, err error) {
+		request, err := newRequest(bounded, "POST", path, nil, in)
+		if err != nil {
+			return out, err
+		}
+		request.Header.Set("Idempotency-Key", `"`+key+`"`)
+		return answerTo[Out](c, request)
+	}
+	out, err = send()
+	if lost, ok := errors.AsType[*outage](err); ok && lost.broken {
+		for until := time.Now().Add(resubmitTime); ok && time.Now().Before(until); {
+			select {
+			case <-time.After(watchAgain):
+			case <-bounded.Done():
+			}
+			again, e := send()
+			if _, ok = errors.AsType[*outage](e); !ok {
+				out, err = again, e
+			}
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = api.Errorf(api.Unavailable,
+			"the daemon on %s has not answered for %v; it may have accepted the job: `bellows ps` shows it then", c.socket,
+			c.Patience)
+	}
+	return out, err
 }
