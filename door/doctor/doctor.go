@@ -95,15 +95,6 @@ var checks = []struct {
 	{"daemon", everywhere, (*Facts).daemon},
 }
 
-// Checks returns the names of all checks in the order of their findings.
-func Checks() []string {
-	names := make([]string, len(checks))
-	for i := range checks {
-		names[i] = checks[i].name
-	}
-	return names
-}
-
 // Examine examines this machine. It needs no daemon, but asks one that answers.
 func Examine(ctx context.Context, c Config) []Finding { return judge(look(ctx, c)) }
 

@@ -297,7 +297,11 @@ func TestLevels(t *testing.T) {
 
 // The page has a row for each check.
 func TestPage(t *testing.T) {
-	if missing := testfile.Undocumented(t, "../../docs/doctor.md", "Checks", Checks()); len(missing) > 0 {
+	var names []string
+	for _, c := range checks {
+		names = append(names, c.name)
+	}
+	if missing := testfile.Undocumented(t, "../../docs/doctor.md", "Checks", names); len(missing) > 0 {
 		t.Errorf("docs/doctor.md lacks %v", missing)
 	}
 }
