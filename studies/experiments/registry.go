@@ -12,12 +12,14 @@ import (
 	"github.com/bellows-rm/bellows/studies/experiments/prophet"
 	"github.com/bellows-rm/bellows/studies/experiments/pufferfish"
 	"github.com/bellows-rm/bellows/studies/experiments/yarnme"
+	"github.com/bellows-rm/bellows/studies/prediction"
 )
 
 // All returns every experiment, in the order of the papers.
 func All() []lab.Experiment {
 	return slices.Concat(yarnme.Paper.Experiments(yarnme.Runs), pufferfish.Paper.Experiments(pufferfish.Runs),
-		prophet.Paper.Experiments(prophet.Runs), ecs.Paper.Experiments(ecs.Runs), mira.Paper.Experiments(mira.Runs))
+		prophet.Paper.Experiments(prophet.Runs), ecs.Paper.Experiments(ecs.Runs), mira.Paper.Experiments(mira.Runs),
+		prediction.Paper.Experiments(prediction.Runs))
 }
 
 // Find returns the experiments that match a name or a pattern such as "yarn-me/*"; "yarn-me/..." matches all below
