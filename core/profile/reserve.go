@@ -21,8 +21,13 @@ const (
 	// growth is by how much a reservation grows after an attempt that ended for want of memory. Doubling finds any need
 	// after as many attempts as the logarithm of what is missing, and ends at most at twice the need.
 	growth = 2
+	// surprise is the error that is expected before any was measured: an eighth more than the only run is reserved, and
+	// 1 % more than 24 runs without an error. It is small, because a reservation is no limit.
+	surprise = 0.25
 	// nearestRuns is how many runs of the nearest inputs ByNearest takes: one is noise, and many are the median.
 	nearestRuns = 3
+	// mostFolds is in how many parts the runs are predicted from the others, to measure errors.
+	mostFolds = 5
 	// mostShortfalls is how many shortfalls of an App are kept; the one that held least is dropped.
 	mostShortfalls = 10
 )
@@ -143,18 +148,21 @@ func (r *Run) tells(s *Shortfall) bool {
 // Reserve returns how much memory to reserve for a run of app with features f that may use up to limit (0: any
 // amount). ok is false if nothing is known of its memory: start small, and let it grow.
 //
-// The reservation is what a model predicts, times a factor, times 1 + 1/(n+1). The factor is the ReservedQuantile of
+// The reservation is what a model predicts, times a factor, plus a margin. The factor is the ReservedQuantile of
 // peak/prediction over the past runs, each predicted without itself, so that it is larger the more the model errs. The
-// last term is the probability that the next of n+1 runs is the largest: a half with one run, a fortieth with 40. Of
-// the models, the one that reserves least in the mean is used: ByQuantile, and from five runs with different inputs on
-// ByNearest, and the regressions of Huber's loss on input and cores. They do not look at the memory that a run was
-// granted, because it follows from what is reserved: they would predict themselves.
+// margin is the mean relative error of the model, with few runs as if it were nearer to a quarter, and at most 1/(n+1)
+// after n runs: the probability that the next of them is the largest of all. Of the models, the one that reserves least
+// in the mean is used: ByQuantile, and from five runs with different inputs on ByNearest, and the regressions of
+// Huber's loss on input and cores. They do not look at the memory that a run was granted, because it follows from what
+// is reserved: they would predict themselves.
 //
 // Nothing less is reserved than the least peak of all runs. Beyond inputs that the regressions reach, as far outside of
 // what was measured as that is wide, the prediction stays as it is there. Runs whose peak is a lower bound count where
-// they say more than the others do, and so never lower a reservation, but through the runs that they displace. Of a
-// task that ended for want of memory at least twice what it held is reserved, and of smaller inputs their share of
-// that.
+// they say more than the others do, and so never lower a reservation, but through the runs that they displace.
+//
+// While the need of a task that ended for want of memory is not told, others get more than it held, by 1/(n+1), and
+// with smaller inputs their share of that. The next attempt of the task itself gets at least twice what it held: see
+// Reservation.After.
 func (h *History) Reserve(app App, f Features, limit resource.Amount) (r Reservation, ok bool) {
 	p := h.apps[app]
 	if p == nil {
@@ -172,7 +180,7 @@ func (h *History) Reserve(app App, f Features, limit resource.Amount) (r Reserva
 	r = p.sizing[input].reserve(f)
 	for i := range p.short {
 		s := &p.short[i]
-		least := float64(grown(s.Held))
+		least := float64(s.Held) * (1 + 1/float64(p.sizing[input].exact()+1))
 		if f.Input > 0 && f.Input < s.Input {
 			least *= float64(f.Input) / float64(s.Input)
 		}
@@ -286,7 +294,7 @@ func (s *sizing) compete(least float64, b basis, allowed func(row string) bool) 
 		if r.name != ByHuberLog && r.name != ByHuberErnest || !allowed(r.name) {
 			continue // Support vectors take much longer to fit, and a reservation is asked for after every run.
 		}
-		if m, ok := l.try(r, &s.target, b, limit, held); ok {
+		if m, ok := l.tryFolds(r, &s.target, b, held); ok && m.missed < limit {
 			consider(m, held)
 		}
 	}
@@ -299,6 +307,60 @@ func (s *sizing) compete(least float64, b basis, allowed func(row string) bool) 
 		})
 		consider(m, held)
 	}
+}
+
+// tryFolds is try with held, what is predicted for each run without its fold: every mostFolds-th run. With more runs
+// than folds that takes a fraction of the time.
+func (l *learner) tryFolds(r *row, t *target, b basis, held []float64) (m model, ok bool) {
+	n := len(t.runs)
+	x, y, unit, ok := r.points(t, b)
+	if !ok {
+		return model{}, false
+	}
+	line, ok := r.fit(l, x, y, t.weight, unit)
+	if !ok {
+		return model{}, false
+	}
+	m = model{name: r.name, row: r, basis: b, line: line}
+	m.least, m.most = rangeOf(t.runs)
+	folds := min(n, mostFolds)
+	for fold := range folds {
+		l.heldX, l.heldY, l.heldUnit, l.heldWeigh = l.heldX[:0], l.heldY[:0], l.heldUnit[:0], l.heldWeigh[:0]
+		for i := range x {
+			if i%folds != fold {
+				l.heldX, l.heldY = append(l.heldX, x[i]), append(l.heldY, y[i])
+				l.heldUnit, l.heldWeigh = append(l.heldUnit, unit[i]), append(l.heldWeigh, t.weight[i])
+			}
+		}
+		others, ok := r.fit(l, l.heldX, l.heldY, l.heldWeigh, l.heldUnit)
+		if !ok {
+			return model{}, false
+		}
+		for i := fold; i < n; i += folds {
+			held[i] = r.value(others, x[i])
+		}
+	}
+	m.missed, ok = missed(t, math.Inf(1), func(i int) (float64, bool) { return held[i], true })
+	return m, ok
+}
+
+// exact returns how many runs have a peak that is no lower bound.
+func (s *sizing) exact() int {
+	if s.guessed {
+		return 0
+	}
+	return len(s.runs)
+}
+
+// margin is what is reserved beyond what would have sufficed so far, as a share: the mean error of z, as if it had been
+// off by surprise in one run more, but not more than the probability that the next run is the largest. Lower bounds
+// alone are doubled.
+func (s *sizing) margin(z *sizer) float64 {
+	if s.guessed {
+		return growth - 1
+	}
+	n := float64(len(s.runs))
+	return min(1, surprise+n*z.missed) / (n + 1)
 }
 
 // cover sets the factor of z: the quantile of what the runs needed, and of what runs of lower bounds say beyond it.
@@ -395,9 +457,8 @@ func (s *sizing) reserve(f Features) (r Reservation) {
 		return r
 	}
 	r.Runs, r.AtLeast = n+len(s.bounds.runs), len(s.bounds.runs)
-	exact := n
 	if s.guessed {
-		r.AtLeast, exact = n, 0
+		r.AtLeast = n
 	}
 	r.Most = asAmount(slices.Max(slices.Concat(s.values, s.bounds.values)), resource.Memory)
 	for i := range s.models {
@@ -407,7 +468,7 @@ func (s *sizing) reserve(f Features) (r Reservation) {
 			continue
 		}
 		r.Told = cluster.Provenance{Model: z.name, Samples: n, Error: z.missed}
-		value = max(value*z.factor*(1+1/float64(exact+1)), slices.Min(s.values), 1)
+		value = max(value*z.factor*(1+s.margin(z)), slices.Min(s.values), 1)
 		r.Bytes = asAmount(math.Ceil(value), resource.Memory)
 		break
 	}

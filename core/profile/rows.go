@@ -167,7 +167,7 @@ func (l *learner) choose(t *target, b basis, allowed func(row string) bool) {
 		if !allowed(rows[i].name) {
 			continue
 		}
-		if m, ok := l.try(&rows[i], t, b, t.models[0].missed, nil); ok {
+		if m, ok := l.try(&rows[i], t, b, t.models[0].missed); ok {
 			t.models = slices.Insert(t.models, 0, m)
 		}
 	}
@@ -201,19 +201,10 @@ func missed(t *target, limit float64, predict func(run int) (value float64, ok b
 
 // try fits a row to t. ok is false if its error is not below limit, or where the runs do not suffice: fewer than two
 // more different features than columns, a value of 0 of which a logarithm would be needed, or collinear columns
-// whichever run is left out. held, if it is not nil, gets what is predicted for each run without it.
-func (l *learner) try(r *row, t *target, b basis, limit float64, held []float64) (m model, ok bool) {
-	x, y, unit := make([][]float64, len(t.runs)), make([]float64, len(t.runs)), make([]float64, len(t.runs))
-	for i, run := range t.runs {
-		x[i], y[i], unit[i] = r.columns(b, &run.Features), t.values[i], max(t.values[i], t.floor)
-		if r.log {
-			y[i], unit[i] = math.Log(t.values[i]), 1
-		}
-		if math.IsInf(y[i], 0) || !(unit[i] > 0) {
-			return model{}, false
-		}
-	}
-	if len(x[0]) == 0 || different(x) < len(x[0])+2 {
+// whichever run is left out.
+func (l *learner) try(r *row, t *target, b basis, limit float64) (m model, ok bool) {
+	x, y, unit, ok := r.points(t, b)
+	if !ok {
 		return model{}, false
 	}
 	line, ok := r.fit(l, x, y, t.weight, unit)
@@ -223,17 +214,28 @@ func (l *learner) try(r *row, t *target, b basis, limit float64, held []float64)
 	m = model{name: r.name, row: r, basis: b, line: line}
 	m.least, m.most = rangeOf(t.runs)
 	m.missed, ok = missed(t, limit, func(i int) (value float64, ok bool) {
-		others, ok := l.without(i, r, x, y, t.weight, unit)
+		held, ok := l.without(i, r, x, y, t.weight, unit)
 		if !ok {
 			return 0, false
 		}
-		value = r.value(others, x[i])
-		if held != nil {
-			held[i] = value
-		}
-		return value, true
+		return r.value(held, x[i]), true
 	})
 	return m, ok
+}
+
+// points returns what r is fitted to; ok is false if the runs do not suffice.
+func (r *row) points(t *target, b basis) (x [][]float64, y, unit []float64, ok bool) {
+	x, y, unit = make([][]float64, len(t.runs)), make([]float64, len(t.runs)), make([]float64, len(t.runs))
+	for i, run := range t.runs {
+		x[i], y[i], unit[i] = r.columns(b, &run.Features), t.values[i], max(t.values[i], t.floor)
+		if r.log {
+			y[i], unit[i] = math.Log(t.values[i]), 1
+		}
+		if math.IsInf(y[i], 0) || !(unit[i] > 0) {
+			return nil, nil, nil, false
+		}
+	}
+	return x, y, unit, len(x[0]) > 0 && different(x) >= len(x[0])+2
 }
 
 // value returns the prediction for columns x.
