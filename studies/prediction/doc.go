@@ -1,5 +1,5 @@
 // Package prediction compares how much memory methods reserve for the tasks of recorded workflows, and what they waste
-// and fail by it. What follows was fixed before the first run on the data.
+// and fail by it. What follows was fixed before the first run on the data; what has changed since is in sizey.yaml.
 //
 // # Data
 //

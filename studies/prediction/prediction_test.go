@@ -230,7 +230,7 @@ func TestParts(t *testing.T) {
 		if got := fit(x, y)(0.25); math.Abs(got-0.25) > 0.03 {
 			t.Errorf("%s %v, want 0.25", name, got)
 		}
-		if a := accuracyOf(x, y, fit); a > 0 || a < -0.5 {
+		if a := accuracyOf(x, y, 10, fit); a > 0 || a < -0.5 {
 			t.Errorf("%s: accuracy %v", name, a)
 		}
 	}

@@ -5,16 +5,16 @@ import (
 	"container/heap"
 )
 
-// method predicts for the tasks of one process. What it is told of a task besides its input is what was measured, when
+// method predicts for the tasks of one process. What it knows of a task besides its input is what was measured, once
 // the task has ended.
 type method interface {
 	// first returns how many bytes to reserve for a task; 0 if the method knows too little.
 	first(t *task) float64
 	// next returns the same after an attempt failed that had reserved had.
 	next(t *task, had float64) float64
-	// learn is told of a task that ended well.
+	// learn adds a task that ended well.
 	learn(t *task)
-	// failed is told of an attempt that failed.
+	// failed adds an attempt that failed.
 	failed(t *task, had float64)
 }
 

@@ -15,7 +15,7 @@ import (
 // peaks rank alike (Kendall's tau above 0.25) and the input is the largest.
 //
 // Differently: the network, of one input and rectifiers, is a continuous line of pieces, which is fitted at once; the
-// forest has one size instead of a search among 36; models are fitted again when a twentieth more tasks have ended; the
+// forest has one size instead of a search among 36; models are fitted again when a tenth more tasks have ended; the
 // model of nearest neighbours is updated, which the authors' code forgets; errors are known when a task ends, and not
 // when it begins. With one or two tasks, the largest peak and the default offset are reserved.
 type sizey struct {
@@ -25,15 +25,16 @@ type sizey struct {
 	predicted map[*task][sizeyModels]float64
 	errors    [sizeyModels][]float64
 	offsets   [sizeyModels]float64
-	current   bool // offsets are
-	most      int  // the task with the largest peak
+	current   bool    // offsets are
+	most      int     // the task with the largest peak
+	alike     float64 // Kendall's tau of the first ranked tasks
+	ranked    int
 }
 
 const (
 	sizeyModels  = 4
 	sizeyDefault = 0.05 // offset
 	sizeyFewest  = 3    // tasks
-	sizeyFolds   = 10
 	sizeyAlike   = 0.25 // Kendall's tau
 )
 
@@ -78,10 +79,18 @@ func (m *sizey) next(t *task, had float64) float64 {
 		return 2 * had
 	}
 	largest := m.y[m.most]
-	if largest < had*1.05 || t.input > m.x[m.most] && kendall(m.x, m.y) > sizeyAlike {
+	if largest < had*1.05 || t.input > m.x[m.most] && m.tau() > sizeyAlike {
 		return 2 * had
 	}
 	return largest
+}
+
+// tau is Kendall's tau of inputs and peaks.
+func (m *sizey) tau() float64 {
+	if m.ranked != len(m.y) {
+		m.alike, m.ranked = kendall(m.x, m.y), len(m.y)
+	}
+	return m.alike
 }
 
 func (m *sizey) failed(*task, float64) {}
@@ -102,12 +111,12 @@ func (m *sizey) learn(t *task) {
 
 // fit brings models and offsets up to date.
 func (m *sizey) fit() {
-	if n := len(m.y); m.models == nil || float64(n) >= 1.05*float64(m.fitted) {
+	if n := len(m.y); m.models == nil || float64(n) >= 1.1*float64(m.fitted) {
 		m.models, m.fitted, m.current = nil, n, false
 		x, y := scalingOf(m.x).all(m.x), scalingOf(m.y).all(m.y)
-		for _, by := range []func(x, y []float64) func(float64) float64{fitLine, fitPieces, fitForest} {
-			m.models = append(m.models, sizeyModel{by(x, y), accuracyOf(x, y, by)})
-		}
+		m.models = append(m.models, sizeyModel{fitLine(x, y), accuracyOf(x, y, 10, fitLine)},
+			sizeyModel{fitPieces(x, y), accuracyOf(x, y, 5, fitPieces)},
+			sizeyModel{fitForest(x, y), accuracyOf(x, y, 5, fitForest)})
 		m.models = append(m.models, bestNeighbours(x, y))
 	}
 	if m.current {
@@ -144,10 +153,11 @@ func (s scaling) all(values []float64) (scaled []float64) {
 	return scaled
 }
 
-// accuracyOf returns minus the mean of relative errors in cross-validation with folds of neighbours.
-func accuracyOf(x, y []float64, fit func(x, y []float64) func(float64) float64) float64 {
-	n, folds := len(y), min(sizeyFolds, len(y))
-	mean := 0.0
+// accuracyOf returns minus the mean of relative errors in cross-validation with folds of neighbours, at most as many
+// as there are tasks.
+func accuracyOf(x, y []float64, folds int, fit func(x, y []float64) func(float64) float64) float64 {
+	n, mean := len(y), 0.0
+	folds = min(folds, n)
 	for f := range folds {
 		from, to := f*n/folds, (f+1)*n/folds
 		at := fit(slices.Concat(x[:from], x[to:]), slices.Concat(y[:from], y[to:]))
@@ -314,7 +324,7 @@ func bestNeighbours(x, y []float64) (best sizeyModel) {
 	for _, k := range []int{2, 3, 5, 7, 9} {
 		for _, near := range []bool{false, true} {
 			fit := func(x, y []float64) func(float64) float64 { return fitNeighbours(x, y, k, near) }
-			if a := accuracyOf(x, y, fit); a > best.accuracy {
+			if a := accuracyOf(x, y, 10, fit); a > best.accuracy {
 				best = sizeyModel{fit(x, y), a}
 			}
 		}
