@@ -22,8 +22,8 @@ func (d *Driver) blockerOf(waits *job, t *book.TaskState) api.Blocker {
 	case strings.HasPrefix(of.Request.Job.App, poolApp):
 		b = api.Blocker{Pool: strings.TrimPrefix(of.Request.Job.App, poolApp)}
 		b.Release = "bellows pool explain " + b.Pool
-	case t.Still && t.StillBy&cluster.HeldByOwner != 0:
-		if b.Paused = true; t.OutLent == 0 {
+	case t.Suspended && t.SuspendedBy&cluster.HeldByOwner != 0:
+		if b.Paused = true; t.PagedOutLent == 0 {
 			b.Release = fmt.Sprintf("bellows pause --page-out %d", b.Job)
 		}
 	}

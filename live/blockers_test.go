@@ -36,7 +36,7 @@ func TestWhoHoldsTheRoom(t *testing.T) {
 		}
 		o := r.order(cluster.Suspend)
 		r.hears(o, cluster.DecisionDone, "")
-		r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: o.Task, Run: 1, By: cluster.HeldByOwner}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskSuspended, Task: o.Task, Run: 1, By: cluster.HeldByOwner}
 		s := submission(1)
 		s.Job.Deadline = 2 * time.Second
 		waits := r.submit(s)

@@ -58,8 +58,8 @@ func TestOrdersBeyondTheBackend(t *testing.T) {
 		if th := task.Throttle; th == nil || th.InForce || th.Failed != unable.Throttle {
 			t.Errorf("throttle is shown as %+v", th)
 		}
-		if l := task.Leveled; l == nil || l.Failed != unable.Suspend || task.Still != nil {
-			t.Errorf("the stop is shown as %+v, and the task stands still: %+v", l, task.Still)
+		if l := task.Leveled; l == nil || l.Failed != unable.Suspend || task.Suspended != nil {
+			t.Errorf("the stop is shown as %+v, and the task stands still: %+v", l, task.Suspended)
 		}
 		if s := task.Resized; s == nil || s.InForce || s.Failed != unable.Resize || task.Grant.CPUMillicores != 1000 {
 			t.Errorf("the change of the grant is shown as %+v, and the grant as %+v", s, task.Grant)

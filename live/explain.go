@@ -96,10 +96,10 @@ func (d *Driver) explain(e *api.Explanation, j *job, readings map[cluster.Contai
 	ends := func(t *book.TaskState) (timeline.Time, bool) {
 		_, waits := t.WaitsForMemory()
 		if waits || view.Standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning &&
-			t.StillBy != cluster.HeldByLeveling {
+			t.SuspendedBy != cluster.HeldByLeveling {
 			return timeline.Never, false // It is unknown for how long.
 		}
-		return snapshot.EstimatedEnd(t, t.GoesOnAt(now))
+		return snapshot.EstimatedEnd(t, t.ResumesAt(now))
 	}
 	latest, known, still := now, true, view.Standstill{}
 	var seen []*book.NodeState
@@ -111,7 +111,7 @@ func (d *Driver) explain(e *api.Explanation, j *job, readings map[cluster.Contai
 		out := d.explainTask(j, t, end, ok)
 		out.Usage = d.flexReading(t, readings)
 		how := view.Standing(t, out.Usage)
-		if still.Count(t, how); how != cluster.ContainerRunning && t.StillBy != cluster.HeldByLeveling {
+		if still.Count(t, how); how != cluster.ContainerRunning && t.SuspendedBy != cluster.HeldByLeveling {
 			out.Holders = holders(t, func(t *book.TaskState) *cluster.Reading { return d.flexReading(t, readings) })
 		}
 		e.Tasks = append(e.Tasks, out)

@@ -151,5 +151,5 @@ func (d *Driver) finds(l *looked) {
 // a throttled task is known.
 func followable(t *book.TaskState, now timeline.Time) bool {
 	_, throttled := t.Bounded(now)
-	return t.Running && !t.Still && !t.Killing && !throttled && len(t.Stage().Phases) > 1
+	return t.Running && !t.Suspended && !t.Killing && !throttled && len(t.Stage().Phases) > 1
 }

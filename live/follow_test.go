@@ -74,7 +74,7 @@ func TestPhasesFollowUse(t *testing.T) {
 		"another program":    {uses: []usage.Span{spent(90, 1000, 80)}, phase: 2, left: 30 * time.Second},
 		"nobody looks ahead": {policy: fifoOf, uses: []usage.Span{spent(90, 40, 16)}, phase: 2, left: 30 * time.Second},
 		"it stands still": {uses: []usage.Span{spent(90, 40, 16)}, happen: func(r *throttled) {
-			r.happens(cluster.TaskStill, 0)
+			r.happens(cluster.TaskSuspended, 0)
 		}, phase: 2, left: 30 * time.Second},
 		"it is throttled": {uses: []usage.Span{spent(90, 40, 16)}, happen: func(r *throttled) {
 			r.answer(cluster.DecisionDone, r.throttle(50*resource.MB, time.Minute), "")
@@ -105,8 +105,8 @@ func TestPhasesFollowUse(t *testing.T) {
 						t.Errorf("in phase %d, want %d (%v)", got, c.phase, err)
 					}
 					want := r.begun.Add(90*time.Second + c.left)
-					if p.StillBy != 0 {
-						want = want.Add(r.now().Sub(p.StillSince))
+					if p.SuspendedBy != 0 {
+						want = want.Add(r.now().Sub(p.SuspendedSince))
 					}
 					if end.Sub(want).Abs() > followEvery {
 						t.Errorf("should end at %v, want %v", end, want)
@@ -122,7 +122,7 @@ func TestPhasesFollowUse(t *testing.T) {
 				}
 				recites(t, r.EventLog())
 				e := cluster.Event{Kind: cluster.TaskAdopted, Task: r.start.Task, Run: 1, Grant: r.start.Grant, Launched: r.begun,
-					By: before.StillBy}
+					By: before.SuspendedBy}
 				if r.policy.until != 0 {
 					e.SetCondition(cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, r.policy.bound),
 						Until: r.policy.until})

@@ -124,8 +124,8 @@ func (s *shifting) await(id cluster.JobID, what string, is func(*api.Task) bool)
 func stands(by cluster.Holders) func(*api.Task) bool {
 	return func(task *api.Task) bool {
 		is := cluster.Holders(0)
-		if task.Still != nil {
-			is = task.Still.By
+		if task.Suspended != nil {
+			is = task.Suspended.By
 		}
 		return is == by && (task.Leveled != nil) == (by&cluster.HeldByLeveling != 0)
 	}

@@ -26,7 +26,7 @@ func TestHolders(t *testing.T) {
 				r.fake.launched(o)
 			}
 			if state == cluster.ContainerSuspended {
-				r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: o.Task, Run: 1, By: cluster.HeldByMemory}
+				r.fake.events <- cluster.Event{Kind: cluster.TaskSuspended, Task: o.Task, Run: 1, By: cluster.HeldByMemory}
 			}
 			if state != 0 {
 				r.fake.readings[o.Container] = cluster.Reading{State: state, Limit: &limit}

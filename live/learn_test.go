@@ -203,11 +203,11 @@ func TestStandingStillTeachesNothing(t *testing.T) {
 		hindered.Spans[3+i].Pressed = time.Second
 	}
 	hinderedBriefly.Spans[4].Pressed, hinderedBriefly.Spans[4].Used[usage.Read] = time.Second, 20<<20
-	stands := usage.Span{Length: 30 * time.Second, Still: 30 * time.Second, Known: suspended.Spans[0].Known,
+	stands := usage.Span{Length: 30 * time.Second, Suspended: 30 * time.Second, Known: suspended.Spans[0].Known,
 		Used: usage.Amounts{usage.Memory: 50 << 20}}
 	suspended.Spans = slices.Insert(suspended.Spans, 5, stands)
 	for i := range throttled.Spans[2:8] {
-		throttled.Spans[2+i].Length, throttled.Spans[2+i].Still = 4*time.Second, 3*time.Second
+		throttled.Spans[2+i].Length, throttled.Spans[2+i].Suspended = 4*time.Second, 3*time.Second
 	}
 	slow := func(s *usage.Span) {
 		s.Length, s.Bounded = 4*time.Second, true
@@ -265,7 +265,7 @@ func TestReservations(t *testing.T) {
 		{"damaged samples", torn, "the last 5 bytes of its samples were damaged and are dropped",
 			"the last 5 bytes of its samples", true},
 		{"no kind", nothing, "", "gaps 20: nothing was measured for 20s of 20s", true},
-		{"no length", usage.Usage{Spans: []usage.Span{{Length: time.Second, Still: time.Second}}}, "",
+		{"no length", usage.Usage{Spans: []usage.Span{{Length: time.Second, Suspended: time.Second}}}, "",
 			"nothing of it was measured", false},
 	} {
 		t.Run(c.what, func(t *testing.T) {

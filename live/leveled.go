@@ -18,8 +18,8 @@ func leveledOf(t *book.TaskState, r *run) *api.Leveled {
 		return nil
 	}
 	out := &api.Leveled{Since: instant(h.Since), Until: instant(h.Until), For: h.For}
-	if h.Since == 0 && t.StillBy == cluster.HeldByLeveling {
-		out.Since = instant(t.StillSince)
+	if h.Since == 0 && t.SuspendedBy == cluster.HeldByLeveling {
+		out.Since = instant(t.SuspendedSince)
 	}
 	if h.Why.Code != 0 {
 		out.Why = h.Why.Words(clock)

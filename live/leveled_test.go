@@ -62,7 +62,7 @@ func TestLeveledTask(t *testing.T) {
 			l.For != want.For || l.Why != why || l.Failed != "" {
 			t.Errorf("leveled %+v, want %+v", l, want)
 		}
-		if still := e.Job.Tasks[0].Still; still == nil || still.By != cluster.HeldByLeveling || !still.Lends {
+		if still := e.Job.Tasks[0].Suspended; still == nil || still.By != cluster.HeldByLeveling || !still.Lends {
 			t.Errorf("it stands still: %+v", still)
 		}
 		if e.Why != "The last task of the job is held by leveling." || !e.EstimatedEnd.After(want.Until) ||
@@ -75,8 +75,8 @@ func TestLeveledTask(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		r.hears(r.order(cluster.Resume), cluster.DecisionDone, "")
-		if task := r.job(id).Tasks[0]; task.Leveled != nil || task.Still != nil {
-			t.Errorf("it is held for longer: %+v, %+v", task.Leveled, task.Still)
+		if task := r.job(id).Tasks[0]; task.Leveled != nil || task.Suspended != nil {
+			t.Errorf("it is held for longer: %+v, %+v", task.Leveled, task.Suspended)
 		}
 	})
 }
@@ -188,7 +188,7 @@ func TestWaitForMemory(t *testing.T) {
 				t.Fatalf("after %v ordered %+v", passed, o)
 			}
 			r.hears(o, cluster.DecisionDone, "")
-			out := cluster.Event{Kind: cluster.TaskOut, Task: o.Task, Run: 1}
+			out := cluster.Event{Kind: cluster.TaskPagedOut, Task: o.Task, Run: 1}
 			out.SetCondition(cluster.Condition{Out: 100 * resource.MiB})
 			r.fake.events <- out
 			synctest.Wait()

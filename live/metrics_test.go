@@ -24,9 +24,9 @@ func TestMetrics(t *testing.T) {
 		first, second := r.order(cluster.Start), r.order(cluster.Start)
 		r.fake.launched(first)
 		r.fake.launched(second)
-		r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: first.Task, Run: 1, By: cluster.HeldByMemory}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskSuspended, Task: first.Task, Run: 1, By: cluster.HeldByMemory}
 		time.Sleep(10 * time.Second)
-		r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: first.Task, Run: 1,
+		r.fake.events <- cluster.Event{Kind: cluster.TaskSuspended, Task: first.Task, Run: 1,
 			By: cluster.HeldByMemory | cluster.HeldByOwner}
 		time.Sleep(5 * time.Second)
 		r.fake.readings = map[cluster.ContainerID]cluster.Reading{first.Container: {Swap: new(int64(7))},
@@ -39,7 +39,7 @@ func TestMetrics(t *testing.T) {
 		} else if m.Open[cluster.StatusRunning] != 1 || sum(m.Open) != 1 {
 			t.Errorf("the jobs that have not ended are %v", m.Open)
 		}
-		r.fake.events <- cluster.Event{Kind: cluster.TaskGoesOn, Task: first.Task, Run: 1}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskResumed, Task: first.Task, Run: 1}
 		r.fake.ended(first.Container, cluster.Succeeded, 0)
 		r.fake.ended(second.Container, cluster.Failed, 1)
 		if j := r.wait(id); j.Status != cluster.StatusFailed {
@@ -52,7 +52,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("afterwards the tasks were held as %+v", m.Holds)
 		}
 		for kind, want := range map[cluster.EventKind]int64{cluster.NodeJoined: 1, cluster.JobSubmitted: 1,
-			cluster.DecisionDone: 2, cluster.TaskStill: 2, cluster.TaskGoesOn: 1, cluster.TaskEnded: 2} {
+			cluster.DecisionDone: 2, cluster.TaskSuspended: 2, cluster.TaskResumed: 1, cluster.TaskEnded: 2} {
 			if m.Events[kind] != want {
 				t.Errorf("%d events %s, want %d", m.Events[kind], kind, want)
 			}

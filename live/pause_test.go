@@ -14,9 +14,9 @@ import (
 func (r *rig) hears(o cluster.Order, answer cluster.EventKind, detail string) {
 	r.fake.events <- cluster.Event{Kind: answer, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: detail}
 	if answer == cluster.DecisionDone {
-		e := cluster.Event{Kind: cluster.TaskStill, Task: o.Task, Run: o.Container.Run, By: o.By}
+		e := cluster.Event{Kind: cluster.TaskSuspended, Task: o.Task, Run: o.Container.Run, By: o.By}
 		if o.By == 0 {
-			e.Kind = cluster.TaskGoesOn
+			e.Kind = cluster.TaskResumed
 		}
 		r.fake.events <- e
 	}
@@ -56,7 +56,7 @@ func TestPauseJob(t *testing.T) {
 			if task.Paused == nil || task.Paused.Failed != want {
 				t.Errorf("task %s: %+v, want failed %q", task.Task, task.Paused, want)
 			}
-			if still := task.Still; (still == nil) != (want != "") || still != nil &&
+			if still := task.Suspended; (still == nil) != (want != "") || still != nil &&
 				(still.By != cluster.HeldByOwner || !still.Lends || !still.Since.Equal(time.Now())) {
 				t.Errorf("task %s is stopped: %+v, failed %q", task.Task, still, want)
 			}
@@ -95,10 +95,10 @@ func TestPausesReplaceEachOther(t *testing.T) {
 					waits = 1
 				}
 				run := r.jobs[id].newest(o.Task)
-				if run.failed[cluster.WantHold] != unheld || len(run.open) != earlier+waits || task.Still != stands ||
+				if run.failed[cluster.WantHold] != unheld || len(run.open) != earlier+waits || task.Suspended != stands ||
 					r.health.broken != nil {
 					t.Errorf("%s: not held for %q, open are %v, it stands still: %v, ordered was %+v; %v", when,
-						run.failed[cluster.WantHold], run.open, task.Still, task.Hold, r.health.broken)
+						run.failed[cluster.WantHold], run.open, task.Suspended, task.Hold, r.health.broken)
 				}
 			}); err != nil {
 				t.Fatal(err)

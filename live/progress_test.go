@@ -37,7 +37,7 @@ func (r *throttled) known() (p cluster.Progress, end timeline.Time) {
 
 func (r *throttled) happens(kind cluster.EventKind, phase int32) {
 	e := cluster.Event{Kind: kind, Task: r.start.Task, Run: 1, Phase: phase}
-	if kind == cluster.TaskStill {
+	if kind == cluster.TaskSuspended {
 		e.By = cluster.HeldByMemory
 	}
 	r.fake.events <- e
@@ -84,28 +84,28 @@ func TestProgressOutlivesTheDriver(t *testing.T) {
 			for _, k := range []int32{0, 3, -1} {
 				r.happens(cluster.TaskPhase, k)
 			}
-			r.happens(cluster.TaskStill, 0)
+			r.happens(cluster.TaskSuspended, 0)
 			r.happens(cluster.TaskPhase, 1)
-			r.happens(cluster.TaskGoesOn, 0)
+			r.happens(cluster.TaskResumed, 0)
 			r.found(1, r.now().Add(time.Second))
 			r.found(0, r.begun)
 			r.found(1, r.begun.Add(-time.Second))
 		}, phase: 1},
 		"it stood still": {before: func(r *throttled) {
-			r.happens(cluster.TaskStill, 0)
+			r.happens(cluster.TaskSuspended, 0)
 			time.Sleep(90 * time.Second)
-			r.happens(cluster.TaskGoesOn, 0)
+			r.happens(cluster.TaskResumed, 0)
 		}, phase: 1, late: 90 * time.Second},
 		"it stands still": {before: func(r *throttled) {
-			r.happens(cluster.TaskStill, 0)
+			r.happens(cluster.TaskSuspended, 0)
 			time.Sleep(90 * time.Second)
 		}, still: true, after: func(r *throttled) {
-			r.happens(cluster.TaskStill, 0) // as an agent repeats
+			r.happens(cluster.TaskSuspended, 0) // as an agent repeats
 			time.Sleep(20 * time.Second)
-			r.happens(cluster.TaskGoesOn, 0)
+			r.happens(cluster.TaskResumed, 0)
 		}, phase: 1, late: 120 * time.Second},
 		"it went on between them": {before: func(r *throttled) {
-			r.happens(cluster.TaskStill, 0)
+			r.happens(cluster.TaskSuspended, 0)
 			time.Sleep(90 * time.Second)
 		}, phase: 1, late: 100 * time.Second},
 		"it stood still since": {before: func(*throttled) {}, still: true, after: func(*throttled) {
@@ -124,7 +124,7 @@ func TestProgressOutlivesTheDriver(t *testing.T) {
 			r.happens(cluster.TaskPhase, 1) // a minute too soon
 			r.answer(cluster.DecisionDone, r.throttle(5*resource.MB, 40*time.Second), "")
 			time.Sleep(20 * time.Second)
-			r.happens(cluster.TaskStill, 0)
+			r.happens(cluster.TaskSuspended, 0)
 			time.Sleep(30 * time.Second)
 		}, phase: 2, late: -time.Minute + 15*time.Second + 40*time.Second},
 	} {
@@ -155,7 +155,7 @@ func TestProgressOutlivesTheDriver(t *testing.T) {
 				if want := r.begun.Add(3*time.Minute + c.late); end.Sub(want).Abs() > time.Microsecond {
 					t.Errorf("should end at %v, want %v", end, want)
 				}
-				if p.Phase != old.Phase || p.PhaseSince != old.PhaseSince || p.Stood < old.Stood {
+				if p.Phase != old.Phase || p.PhaseSince != old.PhaseSince || p.SuspendedFor < old.SuspendedFor {
 					t.Errorf("knows %+v, and the driver before knew %+v", p, old)
 				}
 				explained, err := r.Explain(t.Context(), r.job)
@@ -167,7 +167,7 @@ func TestProgressOutlivesTheDriver(t *testing.T) {
 					t.Errorf("in phase %d since %v after the launch, want %v", got.Phase, got.Since.Sub(instant(r.begun)), c.since)
 				}
 				listed, err := r.Tasks(t.Context(), false)
-				if err != nil || listed[0].InPhase != got.InPhase || (listed[0].Still != nil) != (p.StillBy != 0) {
+				if err != nil || listed[0].InPhase != got.InPhase || (listed[0].Suspended != nil) != (p.SuspendedBy != 0) {
 					t.Errorf("listed %+v, explained %+v: %v", listed[0], got, err)
 				}
 				recites(t, r.EventLog())

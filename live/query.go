@@ -301,7 +301,7 @@ func (r *run) view(s *cluster.Stage, of api.Owner) api.Task {
 		out.PagedOut = r.out
 	}
 	if r.still != 0 && out.State == api.TaskRunning {
-		out.Still = &api.Still{By: r.still} // put adds when, unless the engine decides nothing any more
+		out.Suspended = &api.Still{By: r.still} // put adds when, unless the engine decides nothing any more
 	}
 	return out
 }
@@ -311,8 +311,8 @@ func putKnown(out *api.Task, t *book.TaskState, r *run) {
 	out.Grant = view.Grant(t.Grant)
 	out.UnderSized = t.UnderSized
 	out.Sized = sizedOf(t, r)
-	if t.Still {
-		out.Still = &api.Still{By: t.StillBy, Since: instant(t.StillSince), Lends: t.Lends}
+	if t.Suspended {
+		out.Suspended = &api.Still{By: t.SuspendedBy, Since: instant(t.SuspendedSince), Lends: t.Lends}
 	}
 }
 

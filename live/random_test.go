@@ -235,7 +235,7 @@ func (m *machine) movesMemory(id cluster.ContainerID, b *box) {
 	if m.running[id] != b || !b.pageOut && b.out == 0 {
 		return
 	}
-	e := cluster.Event{Kind: cluster.TaskOut, Task: id.Task, Run: id.Run}
+	e := cluster.Event{Kind: cluster.TaskPagedOut, Task: id.Task, Run: id.Run}
 	if b.pageOut {
 		b.out = max(b.out, resource.Amount(m.random.Int64N(int64(b.grant[resource.Memory])+1)))
 		e.SetCondition(cluster.Condition{Out: b.out, Stays: "swap is full"})
@@ -266,9 +266,9 @@ func (m *machine) tellStillness(id cluster.ContainerID, b *box) {
 	if now == b.told || m.running[id] != b {
 		return
 	}
-	e := cluster.Event{Kind: cluster.TaskStill, Task: id.Task, Run: id.Run, By: now}
+	e := cluster.Event{Kind: cluster.TaskSuspended, Task: id.Task, Run: id.Run, By: now}
 	if b.told = now; now == 0 {
-		e.Kind = cluster.TaskGoesOn
+		e.Kind = cluster.TaskResumed
 	}
 	m.session.events <- e
 }
@@ -651,8 +651,8 @@ func (m *machine) compare(t *testing.T, r *rig) {
 			if task == nil {
 				continue
 			}
-			if task.StillBy != b.told {
-				t.Errorf("container %s is held still by %q, and the engine says %q", id, b.told, task.StillBy)
+			if task.SuspendedBy != b.told {
+				t.Errorf("container %s is held still by %q, and the engine says %q", id, b.told, task.SuspendedBy)
 			}
 			out := b.out
 			if out > 0 { // a resize that the engine has decided and that was not carried out

@@ -32,11 +32,11 @@ func (d *Driver) receive(e cluster.Event) {
 		d.log.Debug("ignored the answer to an order of a run that has ended", "task", e.Task, "decision", e.Decision)
 	case cluster.DecisionFailed, cluster.TaskEnded:
 		d.ended(e)
-	case cluster.TaskStill, cluster.TaskGoesOn:
+	case cluster.TaskSuspended, cluster.TaskResumed:
 		d.stands(e)
 	case cluster.TaskPhase:
 		d.enters(e)
-	case cluster.TaskOut:
+	case cluster.TaskPagedOut:
 		d.leaves(e)
 	case cluster.NodeLeft:
 		d.nodeLeft(e)
@@ -84,7 +84,7 @@ func (d *Driver) launched(e cluster.Event) {
 	d.out.putRun(r)
 	d.step(e)
 	if r.still != 0 {
-		d.step(cluster.Event{Kind: cluster.TaskStill, Task: e.Task, Run: e.Run, Node: e.Node, By: r.still})
+		d.step(cluster.Event{Kind: cluster.TaskSuspended, Task: e.Task, Run: e.Run, Node: e.Node, By: r.still})
 		d.remember(j, r)
 	}
 	d.tell(j)

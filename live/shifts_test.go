@@ -75,7 +75,7 @@ func (s *shifting) submit(script string) (id cluster.JobID) {
 // shifted reports whether leveling has stopped a task of a job.
 func shifted(j *api.Job) bool {
 	return slices.ContainsFunc(j.Tasks, func(t api.Task) bool {
-		return t.Still != nil && t.Still.By&cluster.HeldByLeveling != 0
+		return t.Suspended != nil && t.Suspended.By&cluster.HeldByLeveling != 0
 	})
 }
 

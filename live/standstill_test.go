@@ -49,7 +49,7 @@ func TestExplainStandstill(t *testing.T) {
 						r.fake.launched(o)
 					}
 					if state == suspended {
-						r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: o.Task, Run: 1, By: cluster.HeldByMemory}
+						r.fake.events <- cluster.Event{Kind: cluster.TaskSuspended, Task: o.Task, Run: 1, By: cluster.HeldByMemory}
 					}
 					r.fake.readings[o.Container] = cluster.Reading{State: state}
 				}
@@ -93,9 +93,9 @@ func TestLentCores(t *testing.T) {
 		r.fake.launched(first)
 		r.fake.launched(r.order(cluster.Start))
 		r.submit(small)
-		r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: first.Task, Run: 1, By: cluster.HeldByMemory}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskSuspended, Task: first.Task, Run: 1, By: cluster.HeldByMemory}
 		r.fake.launched(r.order(cluster.Start))
-		r.fake.events <- cluster.Event{Kind: cluster.TaskGoesOn, Task: first.Task, Run: 1}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskResumed, Task: first.Task, Run: 1}
 		synctest.Wait()
 		waits := r.submit(small)
 		synctest.Wait()
@@ -126,8 +126,8 @@ func TestStandstillIsKnown(t *testing.T) {
 				synctest.Wait()
 				if err := r.do(t.Context(), func() {
 					job, _ := r.engine.Snapshot().Job(id)
-					if task := job.Tasks[0]; task.Still != still || task.Stood != stood {
-						t.Errorf("it stands still: %v, and stood for %v; want %v, %v", task.Still, task.Stood, still, stood)
+					if task := job.Tasks[0]; task.Suspended != still || task.SuspendedFor != stood {
+						t.Errorf("it stands still: %v, and stood for %v; want %v, %v", task.Suspended, task.SuspendedFor, still, stood)
 					}
 				}); err != nil {
 					t.Fatal(err)
@@ -135,26 +135,26 @@ func TestStandstillIsKnown(t *testing.T) {
 			}
 			tell := func(kind cluster.EventKind, run int) {
 				e := cluster.Event{Kind: kind, Task: o.Task, Run: run}
-				if kind == cluster.TaskStill {
+				if kind == cluster.TaskSuspended {
 					e.By = cluster.HeldByMemory
 				}
 				r.fake.events <- e
 			}
 			if early {
-				tell(cluster.TaskStill, 1)
+				tell(cluster.TaskSuspended, 1)
 				is(false, 0)
 			}
 			r.fake.launched(o)
-			tell(cluster.TaskStill, 1)
-			tell(cluster.TaskStill, 2) // of no run
+			tell(cluster.TaskSuspended, 1)
+			tell(cluster.TaskSuspended, 2) // of no run
 			is(true, 0)
 			time.Sleep(time.Minute)
-			tell(cluster.TaskGoesOn, 1)
-			tell(cluster.TaskGoesOn, 1)
+			tell(cluster.TaskResumed, 1)
+			tell(cluster.TaskResumed, 1)
 			is(false, time.Minute)
-			tell(cluster.TaskStill, 1)
+			tell(cluster.TaskSuspended, 1)
 			r.fake.ended(o.Container, cluster.Succeeded, 0)
-			tell(cluster.TaskGoesOn, 1)
+			tell(cluster.TaskResumed, 1)
 			if j := r.wait(id); j.Status != cluster.StatusSucceeded {
 				t.Errorf("job %+v", j)
 			}

@@ -132,9 +132,9 @@ func cue(p *book.Plan, j *book.JobState, t *book.TaskState) (since timeline.Time
 		return t.Launched, t.Running
 	}
 	for _, other := range p.Jobs {
-		if other.Name == "kept" && len(other.Tasks) > 0 && other.Tasks[0].Still &&
-			other.Tasks[0].StillBy&cluster.HeldByOwner != 0 {
-			return max(t.Launched, other.Tasks[0].StillSince), t.Running
+		if other.Name == "kept" && len(other.Tasks) > 0 && other.Tasks[0].Suspended &&
+			other.Tasks[0].SuspendedBy&cluster.HeldByOwner != 0 {
+			return max(t.Launched, other.Tasks[0].SuspendedSince), t.Running
 		}
 	}
 	return 0, false
@@ -174,7 +174,7 @@ func serve(d *live.Driver, q *ask) (answer, error) {
 	case q.Pause != 0:
 		err := d.Pause(ctx, me, q.Pause, cluster.TaskID{}, false)
 		for end := time.Now().Add(2 * time.Second); err == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-			if j, err := d.Job(ctx, q.Pause, false); err != nil || j.Ended || len(j.Tasks) > 0 && j.Tasks[0].Still != nil {
+			if j, err := d.Job(ctx, q.Pause, false); err != nil || j.Ended || len(j.Tasks) > 0 && j.Tasks[0].Suspended != nil {
 				break
 			}
 		}

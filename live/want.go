@@ -103,7 +103,7 @@ func (d *Driver) adopt(r *run, e cluster.Event) []cluster.Event {
 	}
 	was, found := cluster.Holders(0), e.Condition()
 	if found.Progress = r.Progress; r.Progress != nil {
-		was = r.Progress.StillBy
+		was = r.Progress.SuspendedBy
 	}
 	if found.Out > 0 { // what stays is reported again
 		r.out = &api.PagedOut{Bytes: int64(found.Out)}
@@ -115,9 +115,9 @@ func (d *Driver) adopt(r *run, e cluster.Event) []cluster.Event {
 	case r.still == was:
 		return []cluster.Event{e}
 	case r.still == 0:
-		now.Kind = cluster.TaskGoesOn
+		now.Kind = cluster.TaskResumed
 	default:
-		now.Kind, now.By = cluster.TaskStill, r.still
+		now.Kind, now.By = cluster.TaskSuspended, r.still
 	}
 	return []cluster.Event{e, now}
 }

@@ -170,17 +170,17 @@ func (a *auditor) event(e *cluster.Event) {
 		if j.addTasks(); j.finished() {
 			a.stop(j)
 		}
-	case cluster.TaskStill:
+	case cluster.TaskSuspended:
 		t := a.task(e.Task)
 		// It lends again while it waits for its memory, and not at all if it was ordered to go on before it stood still.
 		if a.s.lends && (t.still == 0 && t.ordered != 0 || e.By&cluster.HeldByMemory != 0) {
 			t.holds = resource.Vector{}.With(resource.Memory, t.grant[resource.Memory])
 		}
 		t.still = e.By
-	case cluster.TaskGoesOn:
+	case cluster.TaskResumed:
 		t := a.task(e.Task)
 		t.holds, t.still = t.grant, 0
-	case cluster.TaskOut:
+	case cluster.TaskPagedOut:
 		a.task(e.Task).out = e.Condition().Out
 	case cluster.JobRevised:
 		a.jobs[e.NewJob.ID].Job = e.NewJob

@@ -75,9 +75,9 @@ func (f foreseer) see(now timeline.Time, events []cluster.Event, decisions []clu
 			delete(f.tasks, e.Task)
 		case e.Kind == cluster.TaskPhase:
 			t.enter(now, f.jobs[e.Task.Job].Stages[e.Task.Stage].Phases, int(e.Phase))
-		case e.Kind == cluster.TaskStill:
+		case e.Kind == cluster.TaskSuspended:
 			t.still = min(t.still, now) // others may hold it from now on
-		case e.Kind == cluster.TaskGoesOn:
+		case e.Kind == cluster.TaskResumed:
 			t.stood, t.still = t.stood+now.Sub(t.still), timeline.Never
 		}
 	}

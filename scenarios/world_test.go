@@ -359,9 +359,9 @@ func (w *world) stand(p *process) {
 	}
 	p.told = now
 	w.repace(p)
-	e := cluster.Event{Kind: cluster.TaskStill, By: now, Task: p.task, Node: p.node, Run: p.run}
+	e := cluster.Event{Kind: cluster.TaskSuspended, By: now, Task: p.task, Node: p.node, Run: p.run}
 	if now == 0 {
-		e.Kind = cluster.TaskGoesOn
+		e.Kind = cluster.TaskResumed
 	}
 	w.say(e)
 }

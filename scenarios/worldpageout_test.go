@@ -53,7 +53,7 @@ func (w *world) move(p *process, do func()) {
 }
 
 func (w *world) saysOut(p *process) {
-	e := cluster.Event{Kind: cluster.TaskOut, Task: p.task, Node: p.node, Run: p.run}
+	e := cluster.Event{Kind: cluster.TaskPagedOut, Task: p.task, Node: p.node, Run: p.run}
 	e.SetCondition(cluster.Condition{Out: p.out})
 	w.say(e)
 }

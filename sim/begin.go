@@ -60,7 +60,7 @@ func (b *Begin) stopsTasks() bool {
 		e := &b.Found[i]
 		found := e.Condition()
 		if e.Kind == cluster.JobPaused || e.NewJob != nil && e.NewJob.Held || e.Kind == cluster.TaskAdopted &&
-			(found.HeldBy != 0 || found.Bound != resource.Vector{} || found.Progress != nil && found.Progress.StillBy != 0) {
+			(found.HeldBy != 0 || found.Bound != resource.Vector{} || found.Progress != nil && found.Progress.SuspendedBy != 0) {
 			return true
 		}
 	}
@@ -158,7 +158,7 @@ func (r *run) asFound(t *task) {
 	}
 	var told cluster.Holders
 	if p := found.Progress; p != nil {
-		told = p.StillBy
+		told = p.SuspendedBy
 	}
 	if found.HeldBy == 0 && told == 0 {
 		return
@@ -187,10 +187,10 @@ func (r *run) left(t *task) time.Duration {
 	estimate, _ := stage.DurationAt(memory)
 	now, stood, ends := r.config.Begin.At, time.Duration(0), timeline.Time(0)
 	if p := found.Progress; p != nil {
-		if p.StillBy != 0 {
-			now = p.StillSince
+		if p.SuspendedBy != 0 {
+			now = p.SuspendedSince
 		}
-		stood, ends = p.Stood, p.Ends
+		stood, ends = p.SuspendedFor, p.Ends
 		// The engine rounds the end that follows from a reported phase.
 		rest, _ := workload.SumPhases(stage.Phases[min(int(p.Phase), len(stage.Phases)):])
 		if exact := p.PhaseSince.Add(rest); p.Phase > 0 && p.Ends > exact.Add(-time.Microsecond) &&

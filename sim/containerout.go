@@ -54,7 +54,7 @@ func (r *run) leftMemory(c *container) {
 // tellOut reports how much memory of its grant has left a task with a container.
 func (r *run) tellOut(t *task) {
 	t.holding.out = 0
-	e := cluster.Event{Kind: cluster.TaskOut, Task: t.id, Node: t.node}
+	e := cluster.Event{Kind: cluster.TaskPagedOut, Task: t.id, Node: t.node}
 	if c := t.container; c.out {
 		t.holding.out = max(0, t.grant[resource.Memory]-c.limit)
 		found := cluster.Condition{Out: t.holding.out}

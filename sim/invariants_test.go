@@ -66,8 +66,8 @@ func (r *run) checkReported(t *rapid.T, task *task) {
 	if _, atOnce := r.protocol.(*direct); !r.looksAhead || !atOnce || at < 0 || !state[at].Running {
 		return
 	}
-	if still := task.stillFor() != 0; still != state[at].Still {
-		t.Fatalf("%v: task %v stands still: %v, but the policy is told %v", r.now, task.id, still, state[at].Still)
+	if still := task.stillFor() != 0; still != state[at].Suspended {
+		t.Fatalf("%v: task %v stands still: %v, but the policy is told %v", r.now, task.id, still, state[at].Suspended)
 	}
 	f, told := task.flow, len(task.job.Stages[task.id.Stage].Phases)
 	if f != nil && task.ending == 0 && told > 0 && len(f.phases) == told && f.at != int(state[at].Phase) {

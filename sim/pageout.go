@@ -33,14 +33,14 @@ func (r *run) turnOut(t *task, out bool) {
 	p.wanted, p.moves = out, 0
 	switch {
 	case out && t.container != nil && t.container.envelope.HeartbeatTimeout > 0:
-		r.report(t, cluster.Event{Kind: cluster.TaskOut,
+		r.report(t, cluster.Event{Kind: cluster.TaskPagedOut,
 			Found: &cluster.Condition{Stays: "its programs run briefly from time to time, to send heartbeats"}})
 	case out && t.container != nil && t.container.flex():
 		r.sendOut(t.container)
 	case t.container != nil && t.container.flex():
 		r.callBack(t.container)
 	case out && r.keepers != nil:
-		r.report(t, cluster.Event{Kind: cluster.TaskOut,
+		r.report(t, cluster.Event{Kind: cluster.TaskPagedOut,
 			Found: &cluster.Condition{Stays: "in this simulation the memory managers keep the memory of REGULAR tasks"}})
 	case out && p.away():
 		r.leave(t, p.coming) // it was on its way back
@@ -84,12 +84,12 @@ func (r *run) endMove(t *task, i item) {
 	p.moves = 0
 	if p.wanted {
 		r.leave(t, t.grant[resource.Memory]-p.out)
-		r.stepOne(cluster.Event{Kind: cluster.TaskOut, Task: t.id, Node: t.node, Found: &cluster.Condition{Out: p.out}})
+		r.stepOne(cluster.Event{Kind: cluster.TaskPagedOut, Task: t.id, Node: t.node, Found: &cluster.Condition{Out: p.out}})
 		return
 	}
 	p.coming = 0
 	r.holdStill(t, t.holding.by != 0)
-	r.stepOne(cluster.Event{Kind: cluster.TaskOut, Task: t.id, Node: t.node})
+	r.stepOne(cluster.Event{Kind: cluster.TaskPagedOut, Task: t.id, Node: t.node})
 	r.reportStill(t)
 }
 

@@ -53,9 +53,9 @@ func (r *run) reportStill(t *task) {
 	}
 	t.holding.told = now
 	if now == 0 {
-		r.report(t, cluster.Event{Kind: cluster.TaskGoesOn})
+		r.report(t, cluster.Event{Kind: cluster.TaskResumed})
 	} else {
-		r.report(t, cluster.Event{Kind: cluster.TaskStill, By: now})
+		r.report(t, cluster.Event{Kind: cluster.TaskSuspended, By: now})
 	}
 }
 

@@ -103,9 +103,9 @@ func TestStillnessIsReported(t *testing.T) {
 	for _, e := range got {
 		from, still := since[e.Task]
 		switch {
-		case e.Kind == cluster.TaskStill && !still && e.By == cluster.HeldByMemory:
+		case e.Kind == cluster.TaskSuspended && !still && e.By == cluster.HeldByMemory:
 			since[e.Task] = e.at
-		case e.Kind == cluster.TaskGoesOn && still:
+		case e.Kind == cluster.TaskResumed && still:
 			stood += e.at.Sub(from)
 			delete(since, e.Task)
 		default:

@@ -131,10 +131,10 @@ func (t *TaskState) WaitsForMemory() (h Held, ok bool) {
 	return h, ok && h.PageOut
 }
 
-// GoesOnAt returns the earliest time from now on at which a task can make progress: now, unless leveling has stopped
+// ResumesAt returns the earliest time from now on at which a task can make progress: now, unless leveling has stopped
 // it.
-func (t *TaskState) GoesOnAt(now timeline.Time) timeline.Time {
-	if h, ok := t.HeldUntil(); ok && t.StillBy&cluster.HeldByLeveling != 0 {
+func (t *TaskState) ResumesAt(now timeline.Time) timeline.Time {
+	if h, ok := t.HeldUntil(); ok && t.SuspendedBy&cluster.HeldByLeveling != 0 {
 		return max(now, h.Until)
 	}
 	return now

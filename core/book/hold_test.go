@@ -64,11 +64,11 @@ func TestSuspendUntil(t *testing.T) {
 		t.Errorf("recorded %+v, %v", h, ok)
 	}
 	l.enter(cluster.Event{Kind: cluster.DecisionDone, Task: id, Decision: got[0].ID})
-	l.enter(cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByLeveling})
+	l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: id, By: cluster.HeldByLeveling})
 	if free := l.node().Free[resource.CPU]; free != resource.Core {
 		t.Errorf("%d millicores are lent", free)
 	}
-	if at := l.book.Snapshot().task(id).GoesOnAt(l.now); at != end {
+	if at := l.book.Snapshot().task(id).ResumesAt(l.now); at != end {
 		t.Errorf("it goes on at %v, want %v", at, end)
 	}
 	l.now = end - 1
@@ -123,7 +123,7 @@ func TestPausedAndLeveled(t *testing.T) {
 			cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByOwner | cluster.HeldByLeveling, At: end,
 				For: cluster.TaskID{Job: 9}}, cluster.Decision{Kind: cluster.Wake, At: end})
 		l.enter(cluster.Event{Kind: cluster.DecisionDone, Task: id, Decision: got[0].ID})
-		l.enter(cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByOwner | cluster.HeldByLeveling})
+		l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: id, By: cluster.HeldByOwner | cluster.HeldByLeveling})
 		if levelingFirst {
 			l.now = end
 			l.same("leveling ends first", l.step(nil), cluster.Decision{Kind: cluster.Suspend, By: cluster.HeldByOwner})
@@ -172,8 +172,8 @@ func TestAdoptedLeveled(t *testing.T) {
 	for i, until := range []timeline.Time{timeline.Seconds(90), timeline.Seconds(130)} {
 		e := cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1, Index: int32(i)}, Grant: ideal,
 			Launched: 1, Found: &cluster.Condition{HeldBy: cluster.HeldByLeveling, HeldUntil: until,
-				HeldFor: cluster.TaskID{Job: 7}, Progress: &cluster.Progress{StillBy: cluster.HeldByLeveling,
-					StillSince: timeline.Seconds(80)}}}
+				HeldFor: cluster.TaskID{Job: 7}, Progress: &cluster.Progress{SuspendedBy: cluster.HeldByLeveling,
+					SuspendedSince: timeline.Seconds(80)}}}
 		l.put(e)
 	}
 	l.put(cluster.Event{Kind: cluster.Synced})

@@ -11,17 +11,17 @@ import (
 // it back: a task that is about to go on does not lend. Memory is lent apart, if it has left: see TaskState.Out.
 func (s *Snapshot) relend(t *TaskState) {
 	s.relendMemory(t)
-	if t.Idle || t.Still && !t.goesOnSoon() {
+	if t.Idle || t.Suspended && !t.resumesSoon() {
 		s.lend(t)
 	} else {
 		s.takeBack(t)
 	}
 }
 
-// goesOnSoon reports whether a task that stands still is about to go on: the engine has ordered that it goes on,
+// resumesSoon reports whether a task that stands still is about to go on: the engine has ordered that it goes on,
 // which has not failed, and the memory manager does not hold it.
-func (t *TaskState) goesOnSoon() bool {
-	return t.heldBy() == 0 && t.StillBy&cluster.HeldByMemory == 0 && (t.Hold == nil || !t.Hold.Failed)
+func (t *TaskState) resumesSoon() bool {
+	return t.heldBy() == 0 && t.SuspendedBy&cluster.HeldByMemory == 0 && (t.Hold == nil || !t.Hold.Failed)
 }
 
 // idle records whether the programs of a running task have nothing to do. Its container keeps its bounds and its

@@ -69,7 +69,7 @@ func TestLend(t *testing.T) {
 	if len(first) != 4 {
 		t.Fatalf("%d tasks were started", len(first))
 	}
-	l.enter(cluster.Event{Kind: cluster.TaskStill, Task: first[0], By: cluster.HeldByMemory})
+	l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: first[0], By: cluster.HeldByMemory})
 	n, j := l.node(), l.book.Snapshot().Jobs[0]
 	if want := (resource.Vector{resource.Core, 4 * resource.GB, 40 * resource.MB, 0}); n.Free != want {
 		t.Errorf("%v are free, want %v", n.Free, want)
@@ -81,7 +81,7 @@ func TestLend(t *testing.T) {
 	if len(second) != 1 {
 		t.Fatalf("%d tasks borrow", len(second))
 	}
-	l.enter(cluster.Event{Kind: cluster.TaskGoesOn, Task: first[0]})
+	l.enter(cluster.Event{Kind: cluster.TaskResumed, Task: first[0]})
 	if n.Free[resource.CPU] != 0 || n.Overdrawn() != (resource.Vector{resource.Core, 0, 0, 0}) ||
 		j.Used[resource.CPU] != 5*resource.Core {
 		t.Errorf("%v are free, %v overdrawn, the job uses %v", n.Free, n.Overdrawn(), j.Used)
@@ -105,8 +105,8 @@ func TestIdleLends(t *testing.T) {
 		return cluster.Event{Kind: cluster.TaskIdle, Task: first[0], Found: &cluster.Condition{Idle: is}}
 	}
 	l.enter(idle(true))
-	l.enter(cluster.Event{Kind: cluster.TaskStill, Task: first[0], By: cluster.HeldByMemory})
-	l.enter(cluster.Event{Kind: cluster.TaskGoesOn, Task: first[0]})
+	l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: first[0], By: cluster.HeldByMemory})
+	l.enter(cluster.Event{Kind: cluster.TaskResumed, Task: first[0]})
 	if n := l.node(); n.Free[resource.CPU] != resource.Core || n.Free[resource.Memory] != 4*resource.GB {
 		t.Errorf("%v are free", n.Free)
 	}
@@ -128,7 +128,7 @@ func TestIdleLends(t *testing.T) {
 // Without lending, a task that stands still keeps its grant.
 func TestKeep(t *testing.T) {
 	l := newLending(t, false, 10)
-	l.enter(cluster.Event{Kind: cluster.TaskStill, Task: l.start()[0], By: cluster.HeldByMemory})
+	l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: l.start()[0], By: cluster.HeldByMemory})
 	if got := l.start(); len(got) != 0 || l.node().Free[resource.CPU] != 0 {
 		t.Errorf("%d tasks were started, %v are free", len(got), l.node().Free)
 	}
@@ -137,13 +137,13 @@ func TestKeep(t *testing.T) {
 // Cores that were taken back for a task that is to go on are lent again once it is not about to: the memory manager
 // holds it, it could not be resumed, or it is paused anew.
 func TestLendAgain(t *testing.T) {
-	still := func(by cluster.Holders) cluster.Event { return cluster.Event{Kind: cluster.TaskStill, By: by} }
+	still := func(by cluster.Holders) cluster.Event { return cluster.Event{Kind: cluster.TaskSuspended, By: by} }
 	for name, c := range map[string]struct {
 		after []cluster.Event // the order to resume the task
 		lends bool
 	}{
 		"nothing yet":                   {nil, false},
-		"it has gone on":                {[]cluster.Event{{Kind: cluster.TaskGoesOn}}, false},
+		"it has gone on":                {[]cluster.Event{{Kind: cluster.TaskResumed}}, false},
 		"carried out, and not yet seen": {[]cluster.Event{{Kind: cluster.DecisionDone}}, false},
 		"suspended, then carried out": {[]cluster.Event{still(cluster.HeldByMemory | cluster.HeldByOwner),
 			still(cluster.HeldByMemory), {Kind: cluster.DecisionDone}}, true},
@@ -152,7 +152,7 @@ func TestLendAgain(t *testing.T) {
 		"suspended, and about to go on": {[]cluster.Event{still(cluster.HeldByMemory | cluster.HeldByOwner),
 			still(cluster.HeldByOwner)}, false},
 		"suspended, and the memory is there": {[]cluster.Event{still(cluster.HeldByMemory), {Kind: cluster.DecisionDone},
-			{Kind: cluster.TaskGoesOn}}, false},
+			{Kind: cluster.TaskResumed}}, false},
 		"failed":      {[]cluster.Event{{Kind: cluster.DecisionFailed}}, true},
 		"paused anew": {[]cluster.Event{{Kind: cluster.JobPaused, Job: 1}}, true},
 	} {
@@ -162,7 +162,7 @@ func TestLendAgain(t *testing.T) {
 			pause := cluster.Event{Kind: cluster.JobPaused, Job: 1, Task: id}
 			l.put(pause)
 			l.enter(cluster.Event{Kind: cluster.DecisionDone, Task: id, Decision: l.decide()[0].ID})
-			l.enter(cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByOwner})
+			l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: id, By: cluster.HeldByOwner})
 			if free := l.node().Free[resource.CPU]; free != resource.Core {
 				t.Fatalf("%d millicores are lent", free)
 			}
@@ -200,10 +200,10 @@ func TestRandomLending(t *testing.T) {
 			case random.IntN(3) == 0:
 				l.enter(cluster.Event{Kind: cluster.TaskEnded, Task: id, Outcome: cluster.Succeeded})
 				running = append(running[:at], running[at+1:]...)
-			case task.Still:
-				l.enter(cluster.Event{Kind: cluster.TaskGoesOn, Task: id})
+			case task.Suspended:
+				l.enter(cluster.Event{Kind: cluster.TaskResumed, Task: id})
 			default:
-				l.enter(cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory})
+				l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: id, By: cluster.HeldByMemory})
 			}
 			before := l.node().Overdrawn()
 			started := l.start()

@@ -35,17 +35,17 @@ func (t *TaskState) lendsMemory() resource.Amount {
 
 // returns is how much memory is to come back to a task. Its node holds the task until that is free.
 func (t *TaskState) returns() resource.Amount {
-	return max(0, min(t.Out, t.Grant[resource.Memory])-t.OutLent)
+	return max(0, min(t.Out, t.Grant[resource.Memory])-t.PagedOutLent)
 }
 
 // relendMemory gives memory that has left a task to its node, or takes it back. If other tasks use it, the node is
 // overdrawn until enough of these tasks end.
 func (s *Snapshot) relendMemory(t *TaskState) {
-	more := t.lendsMemory() - t.OutLent
+	more := t.lendsMemory() - t.PagedOutLent
 	if more == 0 {
 		return
 	}
-	t.OutLent += more
+	t.PagedOutLent += more
 	change := resource.Vector{}.With(resource.Memory, more)
 	t.Node.setUnused(t.Node.Unused().Add(change))
 	t.Job.Used = t.Job.Used.Sub(change)

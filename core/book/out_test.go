@@ -15,9 +15,9 @@ func (l *lending) pageOut(id cluster.TaskID, out resource.Amount) {
 	if len(orders) != 1 || orders[0].Kind != cluster.Suspend || !orders[0].PageOut {
 		l.Fatalf("decided %+v", orders)
 	}
-	l.enter(cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByOwner})
+	l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: id, By: cluster.HeldByOwner})
 	l.enter(cluster.Event{Kind: cluster.DecisionDone, Task: id, Decision: orders[0].ID})
-	l.enter(cluster.Event{Kind: cluster.TaskOut, Task: id, Found: &cluster.Condition{Out: out}})
+	l.enter(cluster.Event{Kind: cluster.TaskPagedOut, Task: id, Found: &cluster.Condition{Out: out}})
 }
 
 // Only the memory that has left a paused task is lent. It is taken back with the order to resume, and the node is
@@ -37,13 +37,13 @@ func TestPageOut(t *testing.T) {
 		if len(orders) != 1 || orders[0].Kind != cluster.Resume || orders[0].PageOut {
 			t.Fatalf("decided %+v", orders)
 		}
-		l.enter(cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory})
+		l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: id, By: cluster.HeldByMemory})
 		l.enter(cluster.Event{Kind: cluster.DecisionDone, Task: id, Decision: orders[0].ID})
 		if free := l.node().Free[resource.Memory]; free != 4*resource.GB {
 			t.Errorf("%d bytes are free, and the task is to come back", free)
 		}
-		l.enter(cluster.Event{Kind: cluster.TaskOut, Task: id})
-		l.enter(cluster.Event{Kind: cluster.TaskGoesOn, Task: id})
+		l.enter(cluster.Event{Kind: cluster.TaskPagedOut, Task: id})
+		l.enter(cluster.Event{Kind: cluster.TaskResumed, Task: id})
 		coherent(t, l.book.Snapshot())
 		if task := l.book.Snapshot().task(id); task.Out != 0 || task.Holds() != task.Grant {
 			t.Errorf("back it holds %v", task.Holds())
@@ -71,7 +71,7 @@ func TestPageOutLater(t *testing.T) {
 		t.Error("it was paged out twice")
 	}
 	if err := l.book.Enter(l.now,
-		&cluster.Event{Kind: cluster.TaskOut, Task: id, Found: &cluster.Condition{Out: -1}}); err == nil {
+		&cluster.Event{Kind: cluster.TaskPagedOut, Task: id, Found: &cluster.Condition{Out: -1}}); err == nil {
 		t.Error("less than nothing is out")
 	}
 }

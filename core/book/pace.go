@@ -72,16 +72,16 @@ func (t *TaskState) usualEnd(now timeline.Time) timeline.Time {
 	switch {
 	case t.end == timeline.Never:
 		return timeline.Never
-	case th == nil && t.Still:
-		return t.end.Add(max(0, now.Sub(t.StillSince)))
+	case th == nil && t.Suspended:
+		return t.end.Add(max(0, now.Sub(t.SuspendedSince)))
 	case th == nil:
 		return t.end
 	case th.ends <= th.since:
 		return th.ends // it was overdue
 	}
 	until := now
-	if t.Still {
-		until = min(now, t.StillSince)
+	if t.Suspended {
+		until = min(now, t.SuspendedSince)
 	}
 	at, left := t.walk(th.since, th.ends.Sub(th.since), until)
 	if left > 0 {
@@ -110,8 +110,8 @@ func (t *TaskState) endsAt(now, usual timeline.Time) {
 		th.since, th.ends = now, usual
 		t.end = t.slowedEnd(now, usual)
 	}
-	if t.Still && now > t.StillSince {
-		t.end = t.end.Add(t.StillSince.Sub(now)) // if it had gone on then
+	if t.Suspended && now > t.SuspendedSince {
+		t.end = t.end.Add(t.SuspendedSince.Sub(now)) // if it had gone on then
 	}
 }
 

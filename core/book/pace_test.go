@@ -112,14 +112,14 @@ func TestPaceOfTasks(t *testing.T) {
 			at := after(now)
 			switch number("event", 0, 4) {
 			case 0:
-				if task.Still {
-					apply(now, cluster.Event{Kind: cluster.TaskGoesOn, Task: task.ID})
+				if task.Suspended {
+					apply(now, cluster.Event{Kind: cluster.TaskResumed, Task: task.ID})
 				} else {
-					apply(now, cluster.Event{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory})
+					apply(now, cluster.Event{Kind: cluster.TaskSuspended, Task: task.ID, By: cluster.HeldByMemory})
 				}
-				slow.still = task.Still
+				slow.still = task.Suspended
 			case 1:
-				if i := number("entered", 0, 2); i < len(stage.Phases) && int32(i) != task.Phase && !task.Still {
+				if i := number("entered", 0, 2); i < len(stage.Phases) && int32(i) != task.Phase && !task.Suspended {
 					apply(now, cluster.Event{Kind: cluster.TaskPhase, Task: task.ID, Phase: int32(i)})
 					slow.done = slow.runs * (1 - float64(sumPhases(stage.Phases[i:]))/float64(sumPhases(stage.Phases)))
 				}
@@ -151,9 +151,10 @@ func TestPaceOfTasks(t *testing.T) {
 				apply(now, submitted)
 				apply(now, adopted)
 				apply(now, cluster.Event{Kind: cluster.Synced})
-				stood := task.Stood
-				if task = s.task(task.ID); task.Stood != stood || task.Still != slow.still {
-					rt.Fatalf("taken over, it stood still for %v (%v), want %v (%v)", task.Stood, task.Still, stood, slow.still)
+				stood := task.SuspendedFor
+				if task = s.task(task.ID); task.SuspendedFor != stood || task.Suspended != slow.still {
+					rt.Fatalf("taken over, it stood still for %v (%v), want %v (%v)", task.SuspendedFor, task.Suspended, stood,
+						slow.still)
 				}
 			}
 			compare(now, task)

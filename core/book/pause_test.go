@@ -48,7 +48,7 @@ func TestPauseJob(t *testing.T) {
 		t.Errorf("decided %+v again", again)
 	}
 	l.enter(cluster.Event{Kind: cluster.DecisionDone, Task: orders[0].Task, Decision: orders[0].ID})
-	l.enter(cluster.Event{Kind: cluster.TaskStill, Task: orders[0].Task, By: cluster.HeldByOwner})
+	l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: orders[0].Task, By: cluster.HeldByOwner})
 	j := l.book.Snapshot().Jobs[0]
 	if got := l.start(); len(got) != 0 || j.Ready(0) {
 		t.Errorf("%d tasks of a paused job were started", len(got))

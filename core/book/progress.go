@@ -9,8 +9,8 @@ import (
 
 // Progress returns how far a running task has come.
 func (t *TaskState) Progress() cluster.Progress {
-	p := cluster.Progress{Phase: t.Phase, PhaseSince: t.PhaseSince, StillBy: t.StillBy, StillSince: t.StillSince,
-		Stood: t.Stood}
+	p := cluster.Progress{Phase: t.Phase, PhaseSince: t.PhaseSince, SuspendedBy: t.SuspendedBy,
+		SuspendedSince: t.SuspendedSince, SuspendedFor: t.SuspendedFor}
 	switch {
 	case t.end == timeline.Never:
 	case t.Throttled != nil:
@@ -28,8 +28,8 @@ func (j *JobState) checkProgress(id cluster.TaskID, p *cluster.Progress) error {
 	case p == nil || id.Stage < 0 || int(id.Stage) >= len(j.Stages):
 	case p.Phase < 0 || p.Phase > 0 && int(p.Phase) >= len(j.Stages[id.Stage].Phases):
 		return fmt.Errorf("in phase %d, and its stage has a forecast of %d phases", p.Phase, len(j.Stages[id.Stage].Phases))
-	case p.Stood < 0 || p.StillBy > cluster.AllHolders:
-		return fmt.Errorf("stood still for %v, held by %s", p.Stood, p.StillBy)
+	case p.SuspendedFor < 0 || p.SuspendedBy > cluster.AllHolders:
+		return fmt.Errorf("stood still for %v, held by %s", p.SuspendedFor, p.SuspendedBy)
 	}
 	return nil
 }
@@ -38,8 +38,8 @@ func (j *JobState) checkProgress(id cluster.TaskID, p *cluster.Progress) error {
 func (t *TaskState) resume(now timeline.Time, p *cluster.Progress) {
 	since, ends := now, t.end
 	if p != nil {
-		t.Phase, t.PhaseSince, t.Stood = p.Phase, p.PhaseSince, p.Stood
-		t.Still, t.StillBy, t.StillSince = p.StillBy != 0, p.StillBy, p.StillSince
+		t.Phase, t.PhaseSince, t.SuspendedFor = p.Phase, p.PhaseSince, p.SuspendedFor
+		t.Suspended, t.SuspendedBy, t.SuspendedSince = p.SuspendedBy != 0, p.SuspendedBy, p.SuspendedSince
 		if p.Ends != 0 {
 			ends = p.Ends
 		}
@@ -47,8 +47,8 @@ func (t *TaskState) resume(now timeline.Time, p *cluster.Progress) {
 			since = p.Since
 		}
 	}
-	if t.Throttled == nil && t.Still {
-		since = min(since, t.StillSince)
+	if t.Throttled == nil && t.Suspended {
+		since = min(since, t.SuspendedSince)
 	}
 	t.endsAt(since, ends)
 }

@@ -85,7 +85,7 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
 	}
 	counts := newer.counts()
 	if more, unused := counts[resource.Memory]-t.Grant[resource.Memory],
-		t.Node.Spare()[resource.Memory]; t.OutLent == 0 && more > max(0, unused) {
+		t.Node.Spare()[resource.Memory]; t.PagedOutLent == 0 && more > max(0, unused) {
 		p.fail("resize task %s to %v: it needs %d bytes more, and node %q has %d", t.ID, grant, more, t.Node.Name, unused)
 		return
 	}
@@ -99,9 +99,9 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
 // regrant changes the grant of a running task, and what follows from it.
 func (s *Snapshot) regrant(now timeline.Time, t *TaskState, grant resource.Vector) {
 	n, before, usual := t.Node, t.Holds(), t.usualEnd(now)
-	if more := grant[resource.Memory] - t.Grant[resource.Memory]; t.OutLent > 0 {
+	if more := grant[resource.Memory] - t.Grant[resource.Memory]; t.PagedOutLent > 0 {
 		t.Out = max(0, t.Out+more)
-		t.OutLent = min(t.Out, grant[resource.Memory])
+		t.PagedOutLent = min(t.Out, grant[resource.Memory])
 	}
 	t.Grant = grant
 	s.size(t)

@@ -298,10 +298,10 @@ func TestRandomResizes(t *testing.T) {
 			case 0:
 				l.enter(cluster.Event{Kind: cluster.TaskEnded, Task: task.ID, Outcome: cluster.Succeeded})
 			case 1:
-				if task.Still {
-					l.enter(cluster.Event{Kind: cluster.TaskGoesOn, Task: task.ID})
+				if task.Suspended {
+					l.enter(cluster.Event{Kind: cluster.TaskResumed, Task: task.ID})
 				} else {
-					l.enter(cluster.Event{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory})
+					l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: task.ID, By: cluster.HeldByMemory})
 				}
 			case 2, 3:
 				want := resource.Vector{resource.Amount(1+random.IntN(40)) * 100,

@@ -35,7 +35,8 @@ func dump(s *Snapshot) string {
 		for _, t := range n.Tasks {
 			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.UnderSized, t.Booked, t.Launched,
 				t.Running, t.Killing, t.Preempting, t.Mark.At, t.inNode, t.inJob)
-			fmt.Fprintf(&out, " %v %d %v %v %v %v %v", t.end, t.Phase, t.PhaseSince, t.Still, t.StillSince, t.StillBy, t.Stood)
+			fmt.Fprintf(&out, " %v %d %v %v %v %v %v", t.end, t.Phase, t.PhaseSince, t.Suspended, t.SuspendedSince,
+				t.SuspendedBy, t.SuspendedFor)
 			if t.Throttled != nil {
 				fmt.Fprintf(&out, " throttled %+v", *t.Throttled)
 			}
@@ -153,15 +154,15 @@ func TestImpossibleEvents(t *testing.T) {
 		{cluster.Event{Kind: cluster.TaskPhase, Task: cluster.TaskID{Job: 1}},
 			"entered phase 0: its stage has a forecast of 0 phases"},
 		{cluster.Event{Kind: cluster.TaskPhase, Task: cluster.TaskID{Job: 1, Index: 1}}, "task 1.0.1: is not running"},
-		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1, Index: 1}, By: cluster.HeldByMemory},
+		{cluster.Event{Kind: cluster.TaskSuspended, Task: cluster.TaskID{Job: 1, Index: 1}, By: cluster.HeldByMemory},
 			"task 1.0.1: is not running"},
-		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 9, Index: 1}, By: cluster.HeldByMemory},
+		{cluster.Event{Kind: cluster.TaskSuspended, Task: cluster.TaskID{Job: 9, Index: 1}, By: cluster.HeldByMemory},
 			"task 9.0.1: is not running"},
-		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1}},
+		{cluster.Event{Kind: cluster.TaskSuspended, Task: cluster.TaskID{Job: 1}},
 			`stands still by "": must be some of [memory owner leveling]`},
-		{cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1}, By: 9},
+		{cluster.Event{Kind: cluster.TaskSuspended, Task: cluster.TaskID{Job: 1}, By: 9},
 			`stands still by "holders(9)": must be some of [memory owner leveling]`},
-		{cluster.Event{Kind: cluster.TaskGoesOn, Task: cluster.TaskID{Job: 1}}, "does not stand still"},
+		{cluster.Event{Kind: cluster.TaskResumed, Task: cluster.TaskID{Job: 1}}, "does not stand still"},
 		{cluster.Event{Kind: cluster.Answered, Answer: &cluster.Answer{}}, `node "n0": decision 0 is not its open question`},
 	} {
 		s := example(t)
@@ -333,10 +334,10 @@ func coherent(t reporter, s *Snapshot) {
 		free = n.Unknown.In(free, resource.Unbounded)
 		for at, task := range n.Tasks {
 			free = free.Sub(n.Unknown.In(task.Holds(), 0))
-			if task.OutLent != task.lendsMemory() {
-				t.Errorf("task %s lends %d bytes, want %d", task.ID, task.OutLent, task.lendsMemory())
+			if task.PagedOutLent != task.lendsMemory() {
+				t.Errorf("task %s lends %d bytes, want %d", task.ID, task.PagedOutLent, task.lendsMemory())
 			}
-			if lends := s.Lends && (task.Idle || task.Still && !task.goesOnSoon()); task.Lends != lends {
+			if lends := s.Lends && (task.Idle || task.Suspended && !task.resumesSoon()); task.Lends != lends {
 				t.Errorf("task %s lends %v, want %v", task.ID, task.Lends, lends)
 			}
 			if !task.Running {
@@ -623,7 +624,7 @@ func anyEvent(t *rapid.T, s *Snapshot) cluster.Event {
 					Decision: max(1, newest+cluster.DecisionID(number("answered", -2, 1)))}
 			}
 			if task.Running && number("out", 0, 9) == 0 {
-				return cluster.Event{Kind: cluster.TaskOut, Task: task.ID,
+				return cluster.Event{Kind: cluster.TaskPagedOut, Task: task.ID,
 					Found: &cluster.Condition{Out: resource.Amount(number("bytes", -1, 3)) * resource.GB / 2}}
 			}
 			if task.Running && number("idles", 0, 9) == 0 {
@@ -631,8 +632,9 @@ func anyEvent(t *rapid.T, s *Snapshot) cluster.Event {
 					Found: &cluster.Condition{Idle: number("idle", 0, 1) == 0}}
 			}
 			if task.Running && number("stands", 0, 9) == 0 {
-				return cluster.Event{Kind: rapid.SampledFrom([]cluster.EventKind{cluster.TaskStill, cluster.TaskGoesOn}).Draw(t,
-					"still"), Task: task.ID, By: cluster.Holders(number("by", 1, int(cluster.AllHolders)))}
+				kinds := []cluster.EventKind{cluster.TaskSuspended, cluster.TaskResumed}
+				return cluster.Event{Kind: rapid.SampledFrom(kinds).Draw(t, "still"), Task: task.ID,
+					By: cluster.Holders(number("by", 1, int(cluster.AllHolders)))}
 			}
 		}
 	}

@@ -57,13 +57,13 @@ func (s *Snapshot) apply(now timeline.Time, e *cluster.Event) error {
 		return s.press(e.Node, e.Condition().Bound)
 	case cluster.TaskPhase:
 		return s.enterPhase(now, e)
-	case cluster.TaskStill:
+	case cluster.TaskSuspended:
 		return s.stand(now, e.Task, e.By)
-	case cluster.TaskGoesOn:
+	case cluster.TaskResumed:
 		return s.goOn(now, e.Task)
 	case cluster.TaskIdle:
 		return s.idle(now, e.Task, e.Condition().Idle)
-	case cluster.TaskOut:
+	case cluster.TaskPagedOut:
 		return s.takeOut(e.Task, e.Condition().Out)
 	case cluster.JobPaused:
 		return s.pauseWork(e.Job, e.Task, e.Condition().PageOut)

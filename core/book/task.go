@@ -23,9 +23,9 @@ type TaskState struct {
 	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
 	// others.
 	Killing, Preempting bool
-	// Still says that the programs of the task make no progress, Idle that they have nothing to do, Lends that others
+	// Suspended says that the programs of the task make no progress, Idle that they have nothing to do, Lends that others
 	// may use what it does not hold meanwhile.
-	Still, Idle, Lends bool
+	Suspended, Idle, Lends bool
 	// ByPhase says that the task is granted what each phase of its forecast demands, and is resized from phase to phase.
 	ByPhase bool
 
@@ -48,14 +48,14 @@ type TaskState struct {
 	// entered it, at first Launched. Meaningful if Running.
 	Phase      int32
 	PhaseSince timeline.Time
-	// StillSince is when the task stopped, and StillBy are its holders; meaningful if Still. Stood is how long it stood
-	// still before, in all.
-	StillBy    cluster.Holders
-	StillSince timeline.Time
-	Stood      time.Duration
+	// SuspendedSince is when the task stopped, and SuspendedBy are its holders; meaningful if Suspended. SuspendedFor is
+	// how long it was suspended before, in all.
+	SuspendedBy    cluster.Holders
+	SuspendedSince timeline.Time
+	SuspendedFor   time.Duration
 	// Out is how much memory of its grant has left its node, because its owner wants that while the task is paused, in
-	// bytes. OutLent is the part others may use; all of it until page-in is ordered.
-	Out, OutLent resource.Amount
+	// bytes. PagedOutLent is the part others may use; all of it until page-in is ordered.
+	Out, PagedOutLent resource.Amount
 	// Hold is the newest order to stop the task or to let it go on; nil if there was none.
 	Hold *Hold
 	// Throttled is what bounds the task's use of rates; nil if it was never throttled. Bounded returns it while it lasts.
@@ -71,7 +71,7 @@ func (t *TaskState) Holds() resource.Vector {
 	if t.Lends {
 		holds = holds.Sub(t.lent())
 	}
-	holds[resource.Memory] -= t.OutLent
+	holds[resource.Memory] -= t.PagedOutLent
 	return holds
 }
 

@@ -16,7 +16,7 @@ func (s *Snapshot) EstimatedEnd(t *TaskState, now timeline.Time) (end timeline.T
 	if t.end == timeline.Never {
 		return timeline.Never, false
 	}
-	if t.Still {
+	if t.Suspended {
 		return max(now, t.endAfter(now)), true
 	}
 	return max(now, t.end), true
@@ -25,12 +25,12 @@ func (s *Snapshot) EstimatedEnd(t *TaskState, now timeline.Time) (end timeline.T
 // endAfter is when a task with a known end should end if it goes on at now, or has gone on since.
 func (t *TaskState) endAfter(now timeline.Time) timeline.Time {
 	switch {
-	case !t.Still || now <= t.StillSince:
+	case !t.Suspended || now <= t.SuspendedSince:
 		return t.end
 	case t.Throttled != nil && t.end != timeline.Never:
 		return t.slowedEnd(now, t.usualEnd(now))
 	}
-	return t.end.Add(now.Sub(t.StillSince))
+	return t.end.Add(now.Sub(t.SuspendedSince))
 }
 
 // foreseeEnd computes when t should end.
@@ -85,7 +85,7 @@ func (t *TaskState) CheckPhase(now timeline.Time, e *cluster.Event) error {
 			t.Launched, now)
 	case t.Phase == e.Phase && (e.Condition().Progress == nil || since == t.PhaseSince):
 		return fmt.Errorf("task %s entered phase %d: it is in that phase already", t.ID, e.Phase)
-	case t.Still:
+	case t.Suspended:
 		return fmt.Errorf("task %s entered phase %d: it stands still", t.ID, e.Phase)
 	}
 	return nil
@@ -107,14 +107,14 @@ func (s *Snapshot) stand(now timeline.Time, id cluster.TaskID, by cluster.Holder
 	case by == 0 || by > cluster.AllHolders:
 		return fmt.Errorf("task %s stands still by %q: must be some of %v", id, by,
 			strings.Split(cluster.AllHolders.String(), "+"))
-	case t.Still && t.StillBy == by:
-		return fmt.Errorf("task %s stands still by %s: it has stood still by %s since %v", id, by, by, t.StillSince)
-	case t.Still:
-		t.StillBy = by
+	case t.Suspended && t.SuspendedBy == by:
+		return fmt.Errorf("task %s stands still by %s: it has stood still by %s since %v", id, by, by, t.SuspendedSince)
+	case t.Suspended:
+		t.SuspendedBy = by
 		s.relend(t)
 		return nil
 	}
-	t.Still, t.StillSince, t.StillBy = true, now, by
+	t.Suspended, t.SuspendedSince, t.SuspendedBy = true, now, by
 	s.relend(t)
 	s.progressed(now, t)
 	return nil
@@ -126,12 +126,12 @@ func (s *Snapshot) goOn(now timeline.Time, id cluster.TaskID) error {
 	switch {
 	case err != nil:
 		return err
-	case !t.Still:
+	case !t.Suspended:
 		return fmt.Errorf("task %s goes on: it does not stand still", id)
 	}
 	usual := t.usualEnd(now)
-	t.Stood += now.Sub(t.StillSince)
-	t.Still, t.StillSince, t.StillBy = false, 0, 0
+	t.SuspendedFor += now.Sub(t.SuspendedSince)
+	t.Suspended, t.SuspendedSince, t.SuspendedBy = false, 0, 0
 	s.relend(t)
 	t.endsAt(now, usual)
 	s.progressed(now, t)

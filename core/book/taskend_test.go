@@ -33,8 +33,8 @@ func forecastTask(t *testing.T, runs time.Duration) (*Snapshot, *TaskState) {
 // The end of a task follows from the phase that it has entered, and is later by as long as the task stands still.
 func TestEstimatedEndFollowsTheTask(t *testing.T) {
 	id := cluster.TaskID{Job: 1}
-	still, on := cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory},
-		cluster.Event{Kind: cluster.TaskGoesOn, Task: id}
+	still, on := cluster.Event{Kind: cluster.TaskSuspended, Task: id, By: cluster.HeldByMemory},
+		cluster.Event{Kind: cluster.TaskResumed, Task: id}
 	phase := func(k int32) cluster.Event { return cluster.Event{Kind: cluster.TaskPhase, Task: id, Phase: k} }
 	since := func(k int32, seconds float64) cluster.Event { return phaseSince(id, k, seconds) }
 	type happens struct {
@@ -108,22 +108,22 @@ func TestStillness(t *testing.T) {
 		t.Errorf("in phase %d since %v", task.Phase, task.PhaseSince)
 	}
 	apply(12, cluster.Event{Kind: cluster.TaskPhase, Task: task.ID, Phase: 1})
-	apply(13, cluster.Event{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory})
-	if !task.Still || task.StillBy != cluster.HeldByMemory || task.StillSince != timeline.Seconds(13) ||
+	apply(13, cluster.Event{Kind: cluster.TaskSuspended, Task: task.ID, By: cluster.HeldByMemory})
+	if !task.Suspended || task.SuspendedBy != cluster.HeldByMemory || task.SuspendedSince != timeline.Seconds(13) ||
 		task.PhaseSince != timeline.Seconds(12) {
 		t.Errorf("%+v", task)
 	}
 	before := dump(s)
-	for _, e := range []cluster.Event{{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory},
+	for _, e := range []cluster.Event{{Kind: cluster.TaskSuspended, Task: task.ID, By: cluster.HeldByMemory},
 		{Kind: cluster.TaskPhase, Task: task.ID, Phase: 2}} {
 		if err := s.apply(timeline.Seconds(14), &e); err == nil || dump(s) != before {
 			t.Errorf("%v of a task that stands still: %v", e.Kind, err)
 		}
 	}
-	apply(15, cluster.Event{Kind: cluster.TaskGoesOn, Task: task.ID})
-	apply(16, cluster.Event{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory})
-	apply(19, cluster.Event{Kind: cluster.TaskGoesOn, Task: task.ID})
-	if task.Still || task.StillBy != 0 || task.Stood != 5*time.Second {
+	apply(15, cluster.Event{Kind: cluster.TaskResumed, Task: task.ID})
+	apply(16, cluster.Event{Kind: cluster.TaskSuspended, Task: task.ID, By: cluster.HeldByMemory})
+	apply(19, cluster.Event{Kind: cluster.TaskResumed, Task: task.ID})
+	if task.Suspended || task.SuspendedBy != 0 || task.SuspendedFor != 5*time.Second {
 		t.Errorf("%+v", task)
 	}
 	apply(20, phaseSince(task.ID, 1, 18))
@@ -139,6 +139,6 @@ func TestStillness(t *testing.T) {
 			t.Errorf("phase %d since %vs: no error, or another snapshot", c.phase, c.since)
 		}
 	}
-	apply(20, cluster.Event{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory})
+	apply(20, cluster.Event{Kind: cluster.TaskSuspended, Task: task.ID, By: cluster.HeldByMemory})
 	apply(21, cluster.Event{Kind: cluster.TaskEnded, Task: task.ID, Outcome: cluster.Killed})
 }

@@ -31,8 +31,8 @@ const (
 	DecisionSuperseded
 	// Task has entered Phase of its stage's forecast, or entered it at another time than was known; Found says when
 	TaskPhase
-	TaskStill  // the programs of Task make no progress from now on; By are all their holders
-	TaskGoesOn // the programs of Task, which stood still, run again
+	TaskSuspended // the programs of Task make no progress from now on; By are all their holders
+	TaskResumed   // the programs of Task, which stood still, run again
 	// NewJob: the job of that ID, none of whose tasks has been started, with other forecasts
 	JobRevised
 	// Node, Found: what the node gives of each resource that is pressed, 0 of the other resources
@@ -43,7 +43,7 @@ const (
 	JobResumed // Job, or only Task if that has a job: the end of the JobPaused of the same
 	Answered   // Node, Answer: to an Ask, Decision
 	// Task, Found: how much of its memory has left (Out), and why not all of it (Stays)
-	TaskOut
+	TaskPagedOut
 	QuotasSet // Found: the quotas of users and queues from now on
 	NodeKept  // Node was found reserved for the stage of Task
 	// Job, Found: how the open job grows, that it has more stages, or more tasks in stages, or closes
@@ -59,10 +59,10 @@ const (
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat",
 	"decision-done", "decision-failed", "task-ended", "task-adopted", "synced", "woken",
 	"node-memory", "node-paused", "node-resumed", "decision-superseded",
-	"task-phase", "task-still", "task-goes-on", "job-revised",
+	"task-phase", "task-suspended", "task-resumed", "job-revised",
 	"node-pressed",
 	"job-paused", "job-resumed",
-	"answered", "task-out", "quotas-set", "node-reserved", "job-grew", "continued", "node-leftover", "task-idle"}
+	"answered", "task-paged-out", "quotas-set", "node-reserved", "job-grew", "continued", "node-leftover", "task-idle"}
 
 // NumEventKinds and NumOutcomes are one more than the last of each.
 const (
@@ -134,7 +134,7 @@ type Event struct {
 	Task     TaskID     `json:"task,omitzero"`
 	Decision DecisionID `json:"decision,omitempty"`
 	Outcome  Outcome    `json:"outcome,omitempty"`
-	// TaskStill; TaskAdopted, between a machine and its driver: all holders. The engine takes those of a TaskAdopted
+	// TaskSuspended; TaskAdopted, between a machine and its driver: all holders. The engine takes those of a TaskAdopted
 	// from Progress
 	By Holders `json:"by,omitempty"`
 	// DecisionFailed: the machine lacked a resource of its own, not of the job
@@ -142,7 +142,8 @@ type Event struct {
 	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
-	// TaskAdopted, NodePressed, TaskPhase, TaskOut, TaskIdle, JobPaused, QuotasSet, JobGrew; nil is the zero Condition
+	// TaskAdopted, NodePressed, TaskPhase, TaskPagedOut, TaskIdle, JobPaused, QuotasSet, JobGrew; nil is the zero
+	// Condition
 	Found *Condition `json:"found,omitempty"`
 	// NodeMemory: the sum of the limits of its containers; NodeLeftover; bytes
 	Held   resource.Amount `json:"held_bytes,omitempty"`

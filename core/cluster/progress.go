@@ -14,11 +14,11 @@ type Progress struct {
 	// it is.
 	Phase      int32         `json:"phase,omitempty"`
 	PhaseSince timeline.Time `json:"phase_since_ns,omitempty"`
-	// StillBy are its holders, 0 if it runs, and StillSince is when it stopped. Stood is how long it stood still before,
-	// in all.
-	StillBy    Holders       `json:"still_by,omitempty"`
-	StillSince timeline.Time `json:"still_since_ns,omitempty"`
-	Stood      time.Duration `json:"stood_ns,omitempty"`
+	// SuspendedBy are its holders, 0 if it runs, and SuspendedSince is when it stopped. SuspendedFor is how long it was
+	// suspended before, in all.
+	SuspendedBy    Holders       `json:"still_by,omitempty"`
+	SuspendedSince timeline.Time `json:"still_since_ns,omitempty"`
+	SuspendedFor   time.Duration `json:"stood_ns,omitempty"`
 	// Ends is when it would end if it went on at its usual pace from Since on; a throttle, or that it stands still, delays
 	// that. Ends is 0 if its end is unknown. Since is 0 if the task is not throttled.
 	Since timeline.Time `json:"since_ns,omitempty"`

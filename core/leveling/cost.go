@@ -57,7 +57,7 @@ func (s *Set) follow(runs []bool, ends []int, load []resource.Amount, c *Cost) (
 	for _, m := range s.After {
 		ready = max(ready, ends[m])
 	}
-	done, still := 0, s.Still
+	done, still := 0, s.Suspended
 	for t, run := range runs {
 		switch {
 		case done == len(s.Demand) && run:

@@ -51,9 +51,9 @@ type Set struct {
 	// After are the indices of sets that must have ended before work after Shuffle is done (equations 11 and 13): the
 	// maps of a reduce. Each is less than the set's own index.
 	After []int
-	// Still says that the set does not run now: it was not started, or is suspended. That it goes on waiting at first is
-	// no suspension then. In equation 7 the first start of a set that waits at first is one.
-	Still bool
+	// Suspended says that the set does not run now: it was not started, or is suspended. That it goes on waiting at first
+	// is no suspension then. In equation 7 the first start of a set that waits at first is one.
+	Suspended bool
 }
 
 // What a Problem may have at most.

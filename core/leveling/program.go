@@ -30,7 +30,7 @@ func newProgram(p *Problem) (*program, error) {
 	}
 	for j := range p.Sets {
 		s := &p.Sets[j]
-		w := window{float: s.Float, shuffle: s.Shuffle, ready: s.Ready, still: s.Still, after: s.After,
+		w := window{float: s.Float, shuffle: s.Shuffle, ready: s.Ready, still: s.Suspended, after: s.After,
 			suspend: int64(p.Suspension/g.unit) * one, delay: int64(p.Delay/g.unit) * one}
 		for _, a := range s.Demand {
 			w.demand = append(w.demand, int64(a/g.unit))

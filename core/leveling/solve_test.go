@@ -55,7 +55,7 @@ func tiny(number func(what string, least, most int) int) *Problem {
 		s.Float = number("float", 0, intervals-len(s.Demand))
 		s.Shuffle = number("shuffle", 0, len(s.Demand))
 		s.Ready = max(0, number("ready", -4, intervals))
-		s.Still = number("still", 0, 1) == 1
+		s.Suspended = number("still", 0, 1) == 1
 		for m := range j {
 			if number("after", 0, 1) == 1 {
 				s.After = append(s.After, m)
@@ -311,7 +311,7 @@ func TestFigure6(t *testing.T) {
 		t.Errorf("got %+v, want S = 1 and L = 1", c)
 	}
 	// A set that waits anyway goes on waiting without a suspension.
-	p.Sets[1].Shuffle, p.Sets[1].Still = 0, true
+	p.Sets[1].Shuffle, p.Sets[1].Suspended = 0, true
 	if s, err = Solve(p, DefaultStates); err != nil || s.Value != 3 {
 		t.Errorf("got %+v, %v, want a delay of 3 and no suspension", s, err)
 	}

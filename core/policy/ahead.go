@@ -84,7 +84,7 @@ func (a *ahead) look(s *book.Snapshot, n *book.NodeState, v *view) {
 	a.parts = a.parts[:0]
 	for i, t := range n.Tasks {
 		end, known := s.EstimatedEnd(t, timeline.Earliest)
-		if t.Still {
+		if t.Suspended {
 			v.moves = true
 			end, known = s.EstimatedEnd(t, v.at)
 		}

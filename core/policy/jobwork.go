@@ -102,8 +102,8 @@ func workOf(p *book.Plan, j *book.JobState, node resource.Vector) jobWork {
 		}
 		end, ok := p.EstimatedEnd(t, math.MinInt64)
 		w.known = w.known && ok
-		if w.running = max(w.running, end); t.Still && ok {
-			w.still = max(w.still, end.Sub(t.StillSince))
+		if w.running = max(w.running, end); t.Suspended && ok {
+			w.still = max(w.still, end.Sub(t.SuspendedSince))
 		}
 	}
 	for i := range j.Stages {

@@ -208,7 +208,7 @@ func (s *slowProphet) norm(p *book.Plan, a *slowApplicant, n *book.NodeState, ta
 	}
 	for _, t := range n.Tasks {
 		end, known := p.EstimatedEnd(t, timeline.Earliest)
-		if t.Still {
+		if t.Suspended {
 			end, known = p.EstimatedEnd(t, s.now)
 		}
 		others = append(others, foreseen(t, end, known)...)
@@ -303,12 +303,12 @@ func progress(t *rapid.T, s *book.Snapshot) (e cluster.Event, ok bool) {
 			}
 			phase := rapid.IntRange(0, 3).Draw(t, "phase")
 			switch {
-			case task.Still:
-				return cluster.Event{Kind: cluster.TaskGoesOn, Task: task.ID}, true
+			case task.Suspended:
+				return cluster.Event{Kind: cluster.TaskResumed, Task: task.ID}, true
 			case phase < len(task.Stage().Phases) && int(task.Phase) != phase:
 				return cluster.Event{Kind: cluster.TaskPhase, Task: task.ID, Phase: int32(phase)}, true
 			}
-			return cluster.Event{Kind: cluster.TaskStill, Task: task.ID, By: cluster.HeldByMemory}, true
+			return cluster.Event{Kind: cluster.TaskSuspended, Task: task.ID, By: cluster.HeldByMemory}, true
 		}
 	}
 	return e, false

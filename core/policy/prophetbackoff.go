@@ -53,7 +53,7 @@ func (b *backoff) relieve(now timeline.Time, p *book.Plan, a *ahead) {
 func (b *backoff) throttle(now timeline.Time, p *book.Plan, n *book.NodeState, a *ahead) {
 	b.demands = b.demands[:0]
 	for _, t := range n.Tasks {
-		if t.Running && !t.Killing && !t.Still {
+		if t.Running && !t.Killing && !t.Suspended {
 			end, _ := t.UsualEnd(now) // Never if unknown
 			a.steps = a.steps[:0]
 			b.demands = append(b.demands, demand{task: t, of: a.demand(now, t, end), waited: t.ThrottledFor(now)})

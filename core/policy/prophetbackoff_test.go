@@ -27,7 +27,7 @@ func (s slowBackoff) relieve(now timeline.Time, p *book.Plan) {
 			continue
 		}
 		tasks := slices.DeleteFunc(slices.Clone(n.Tasks), func(t *book.TaskState) bool {
-			return !t.Running || t.Killing || t.Still
+			return !t.Running || t.Killing || t.Suspended
 		})
 		most := make([]resource.Vector, len(tasks))
 		for _, k := range rates {

@@ -158,7 +158,8 @@ func text(s *book.Snapshot) string {
 		var tasks []string
 		for _, t := range n.Tasks {
 			tasks = append(tasks, fmt.Sprintln(t.ID, t.Grant, t.Running, t.UnderSized, t.Steers, t.Killing, t.Preempting,
-				t.Duration, t.Booked, t.Launched, t.Phase, t.PhaseSince, t.Still, t.StillSince, t.StillBy, t.Stood))
+				t.Duration, t.Booked, t.Launched, t.Phase, t.PhaseSince, t.Suspended, t.SuspendedSince, t.SuspendedBy,
+				t.SuspendedFor))
 		}
 		slices.Sort(tasks)
 		out += fmt.Sprint(tasks)

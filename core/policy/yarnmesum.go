@@ -89,7 +89,7 @@ func (s *sum) commit(now timeline.Time, p *book.Plan, n *book.NodeState) nodeWor
 			memory := t.Grant[resource.Memory]
 			w.held += memory
 			w.ends = w.ends.Add(timeline.AreaOf(memory, end))
-			if w.first = min(w.first, end); t.Still {
+			if w.first = min(w.first, end); t.Suspended {
 				w.first = timeline.Earliest
 			}
 		}

@@ -65,7 +65,8 @@ func TestSum(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := sumCase(t)
 			if name == "still" {
-				enter(t, b, at(20), cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1}, By: cluster.HeldByMemory})
+				enter(t, b, at(20), cluster.Event{Kind: cluster.TaskSuspended, Task: cluster.TaskID{Job: 1},
+					By: cluster.HeldByMemory})
 			}
 			p, s := b.Open(at(c.now)), b.Snapshot()
 			if c.reserve {
@@ -119,7 +120,7 @@ func TestSumOfLittle(t *testing.T) {
 	// Launched at 30s, it stands still from 60s on, 70s before its end.
 	id := cluster.TaskID{Job: 1}
 	enter(t, b, timeline.Time(30e9), cluster.Event{Kind: cluster.DecisionDone, Task: id})
-	enter(t, b, timeline.Time(60e9), cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory})
+	enter(t, b, timeline.Time(60e9), cluster.Event{Kind: cluster.TaskSuspended, Task: id, By: cluster.HeldByMemory})
 	for _, now := range []float64{60, 80} {
 		by.Estimate(timeline.Seconds(now), p)
 		if j := s.Jobs[0]; j.Estimate.End != timeline.Seconds(now+70) {

@@ -54,7 +54,7 @@ func (c *codec) append(text []byte, s *Span) []byte {
 	if s.Known != c.known {
 		head |= headSet
 	}
-	if s.Still > 0 {
+	if s.Suspended > 0 {
 		head |= headStill
 	}
 	if s.Bounded {
@@ -81,8 +81,8 @@ func (c *codec) append(text []byte, s *Span) []byte {
 	}
 	text = binary.AppendUvarint(text, head)
 	text = binary.AppendUvarint(text, uint64(s.Length/time.Millisecond))
-	if s.Still > 0 {
-		text = binary.AppendUvarint(text, uint64(s.Still/time.Millisecond))
+	if s.Suspended > 0 {
+		text = binary.AppendUvarint(text, uint64(s.Suspended/time.Millisecond))
 	}
 	if s.Pressed > 0 {
 		text = binary.AppendUvarint(text, uint64(s.Pressed/time.Millisecond))
@@ -131,7 +131,7 @@ func (c *codec) take(text []byte) (s Span, rest []byte, ok bool) {
 		ok = ok && n > 0 && n <= uint64(most/time.Millisecond)
 		return min(time.Duration(n)*time.Millisecond, most)
 	}
-	s.Still = part(headStill, s.Length)
+	s.Suspended = part(headStill, s.Length)
 	s.Pressed = part(headPressed, s.Active())
 	s.Idle = part(headIdle, s.Active())
 	if head&headSet != 0 {

@@ -105,7 +105,7 @@ func (s *Sample) pass(spans []Span, forth int64) {
 	for i := range spans {
 		span := &spans[i]
 		s.At += time.Duration(forth) * span.Length
-		s.Still += time.Duration(forth) * span.Still
+		s.Suspended += time.Duration(forth) * span.Suspended
 		s.Pressed += time.Duration(forth) * span.Pressed
 		s.Idle += time.Duration(forth) * span.Idle
 		for _, k := range Kinds() {
@@ -125,8 +125,8 @@ func (l *Log) Add(s Sample) { l.closed = append(l.closed, l.add(s)...) }
 // Last returns the time of the last sample.
 func (l *Log) Last() time.Duration { return l.last.At }
 
-// Still returns how long the programs had stood still at the last sample.
-func (l *Log) Still() time.Duration { return l.last.Still }
+// Suspended returns how long the programs had stood still at the last sample.
+func (l *Log) Suspended() time.Duration { return l.last.Suspended }
 
 // Pressed returns how long the disk had been pressed at the last sample while the programs used it.
 func (l *Log) Pressed() time.Duration { return l.last.Pressed }

@@ -13,8 +13,8 @@ type Sample struct {
 	// Value has counters since the program began, and levels now.
 	Value Amounts
 	Known Set
-	// Still is how long the program stood still since it began, because it was suspended, paused or throttled.
-	Still time.Duration
+	// Suspended is how long the program stood still since it began, because it was suspended, paused or throttled.
+	Suspended time.Duration
 	// Pressed is how long the disk was pressed while the program used it, since the program began.
 	Pressed time.Duration
 	// Idle is how long the program used next to nothing, since it began, although nothing kept it from more.
@@ -65,7 +65,7 @@ type recorder struct {
 // add takes a sample in and returns the span that it completes, if it does. A sample that is not later than the last
 // one is dropped.
 func (r *recorder) add(s Sample) (complete []Span) {
-	for _, d := range []*time.Duration{&s.At, &s.Still, &s.Pressed, &s.Idle} {
+	for _, d := range []*time.Duration{&s.At, &s.Suspended, &s.Pressed, &s.Idle} {
 		*d = d.Truncate(time.Millisecond)
 	}
 	for k := Memory; k < NumKinds; k++ {
@@ -94,7 +94,8 @@ func (r *recorder) add(s Sample) (complete []Span) {
 // since returns the span from the last sample to s. A counter that was never known before began at 0. One that fell is
 // unknown.
 func (r *recorder) since(s Sample, length time.Duration) Span {
-	span := Span{Length: length, Known: s.Known, Gap: length > GapAfter, Still: min(max(0, s.Still-r.last.Still), length)}
+	span := Span{Length: length, Known: s.Known, Gap: length > GapAfter,
+		Suspended: min(max(0, s.Suspended-r.last.Suspended), length)}
 	span.Pressed = min(max(0, s.Pressed-r.last.Pressed), span.Active())
 	span.Idle = min(max(0, s.Idle-r.last.Idle), span.Active())
 	if span.Gap {
@@ -124,7 +125,7 @@ const (
 
 // bounded reports whether a bound kept back the transfers of s.
 func (s *Span) bounded(bound int64) bool {
-	if bound <= 0 || float64(s.Still) > mostStill*float64(s.Length) {
+	if bound <= 0 || float64(s.Suspended) > mostStill*float64(s.Length) {
 		return false
 	}
 	for _, k := range []Kind{Read, Written} {

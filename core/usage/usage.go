@@ -65,9 +65,9 @@ type Span struct {
 	Known Set
 	// Gap says that the only sample of the span is at its end: the counters are right, and levels are unknown.
 	Gap bool
-	// Still is how long the programs stood still in it, because they were suspended, paused or throttled, in whole
-	// milliseconds. Invariant: 0 <= Still <= Length.
-	Still time.Duration
+	// Suspended is how long the programs stood still in it, because they were suspended, paused or throttled, in whole
+	// milliseconds. Invariant: 0 <= Suspended <= Length.
+	Suspended time.Duration
 	// Bounded says that the kernel kept the programs from reading or writing faster in a part of it.
 	Bounded bool
 	// Pressed is how long, in whole milliseconds, the disk was pressed while the programs transferred something and did
@@ -79,7 +79,7 @@ type Span struct {
 }
 
 // Active returns how long the programs did not stand still in the span.
-func (s *Span) Active() time.Duration { return s.Length - s.Still }
+func (s *Span) Active() time.Duration { return s.Length - s.Suspended }
 
 // Rate returns the mean of a counter per second, in millicores or bytes per second, or the level in bytes; ok is
 // false if it is unknown.
@@ -153,10 +153,10 @@ func (u Usage) Gap() (d time.Duration) {
 	return d
 }
 
-// Still returns how long the programs stood still because they were suspended, paused or throttled.
-func (u Usage) Still() (d time.Duration) {
+// Suspended returns how long the programs stood still because they were suspended, paused or throttled.
+func (u Usage) Suspended() (d time.Duration) {
 	for i := range u.Spans {
-		d += u.Spans[i].Still
+		d += u.Spans[i].Suspended
 	}
 	return d
 }
@@ -242,8 +242,9 @@ func (u Usage) Total(k Kind) (n int64, ok bool) {
 // join returns two spans that follow each other as one. A kind is known only if it is known in both. Levels are the
 // exception: in a gap they are unknown, and those of the other span count.
 func join(a, b Span) Span {
-	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap, Still: a.Still + b.Still,
-		Bounded: a.Bounded || b.Bounded, Pressed: a.Pressed + b.Pressed, Idle: a.Idle + b.Idle}
+	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap,
+		Suspended: a.Suspended + b.Suspended, Bounded: a.Bounded || b.Bounded,
+		Pressed: a.Pressed + b.Pressed, Idle: a.Idle + b.Idle}
 	switch {
 	case a.Gap && !b.Gap:
 		out.Known |= b.Known & levels

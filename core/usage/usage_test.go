@@ -49,7 +49,7 @@ func (p *program) skip(d time.Duration, cpu, memory, written int64) {
 }
 
 func (p *program) sample() {
-	p.log.Add(Sample{At: p.at, Value: p.used, Known: p.kinds, Still: p.still, Pressed: p.pressed, Idle: p.idle,
+	p.log.Add(Sample{At: p.at, Value: p.used, Known: p.kinds, Suspended: p.still, Pressed: p.pressed, Idle: p.idle,
 		Bound: p.bound})
 }
 
@@ -170,8 +170,8 @@ func TestStill(t *testing.T) {
 	p.skip(40*time.Second, 250, 100*mib, 10*mib)
 	p.sample()
 	u := p.file(t)
-	if u.Length() != 100*time.Second || u.Still() != 75*time.Second+8*time.Millisecond || u.Bounded() != 0 {
-		t.Errorf("%v, of which still %v: %+v", u.Length(), u.Still(), u.Spans)
+	if u.Length() != 100*time.Second || u.Suspended() != 75*time.Second+8*time.Millisecond || u.Bounded() != 0 {
+		t.Errorf("%v, of which still %v: %+v", u.Length(), u.Suspended(), u.Spans)
 	}
 	for i := range u.Spans {
 		s := &u.Spans[i]
@@ -195,11 +195,11 @@ func TestStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := parsed.Continue(p.log.tolerance)
-	if l.Still() != u.Still() {
-		t.Errorf("continued with %v", l.Still())
+	if l.Suspended() != u.Suspended() {
+		t.Errorf("continued with %v", l.Suspended())
 	}
 	l.Add(Sample{At: p.at + time.Second, Value: p.used, Known: known})
-	if s := l.open[0]; s.Still != 0 {
+	if s := l.open[0]; s.Suspended != 0 {
 		t.Errorf("a count of stillness that began anew: %+v", s)
 	}
 }
@@ -330,7 +330,8 @@ func anyUsage() *rapid.Generator[Usage] {
 				Known: Set(rapid.IntRange(0, 1<<NumKinds-1).Draw(t, "known")), Gap: rapid.Bool().Draw(t, "gap"),
 				Bounded: rapid.Bool().Draw(t, "bounded")}
 			if rapid.Bool().Draw(t, "stood") {
-				s.Still = time.Duration(rapid.Int64Range(0, int64(s.Length/time.Millisecond)).Draw(t, "still")) * time.Millisecond
+				most := int64(s.Length / time.Millisecond)
+				s.Suspended = time.Duration(rapid.Int64Range(0, most).Draw(t, "still")) * time.Millisecond
 			}
 			if rapid.Bool().Draw(t, "hindered") {
 				s.Pressed = time.Duration(rapid.Int64Range(0, int64(s.Active()/time.Millisecond)).Draw(t,
@@ -391,7 +392,7 @@ func TestThin(t *testing.T) {
 		for i := range u.Spans {
 			u.Spans[i].Length %= time.Hour
 			u.Spans[i].Length += time.Millisecond
-			u.Spans[i].Still = min(u.Spans[i].Still, u.Spans[i].Length)
+			u.Spans[i].Suspended = min(u.Spans[i].Suspended, u.Spans[i].Length)
 			u.Spans[i].Pressed = min(u.Spans[i].Pressed, u.Spans[i].Active())
 			u.Spans[i].Idle = min(u.Spans[i].Idle, u.Spans[i].Active())
 			u.Spans[i].Known = known

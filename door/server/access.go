@@ -338,8 +338,8 @@ func sizeOfStage(s *api.Stage) api.Stage {
 // sizeOfTask returns what everybody may know of a run of a task.
 func sizeOfTask(t *api.Task) api.Task {
 	out := api.Task{Task: t.Task, Owner: t.Owner, Run: t.Run, State: t.State, Node: t.Node, Grant: t.Grant,
-		UnderSized: t.UnderSized, Booked: t.Booked, Started: t.Started, Ended: t.Ended, Outcome: t.Outcome, Still: t.Still,
-		Paused: sizeOfPause(t.Paused)}
+		UnderSized: t.UnderSized, Booked: t.Booked, Started: t.Started, Ended: t.Ended, Outcome: t.Outcome,
+		Suspended: t.Suspended, Paused: sizeOfPause(t.Paused)}
 	if u := t.Usage; u != nil {
 		used := *u
 		used.Why = ""
@@ -379,8 +379,8 @@ func (c *caller) sizeOfEvent(e *cluster.Event, owner string, settings map[string
 		HeldUntil: f.HeldUntil, HeldFor: f.HeldFor, HeldSince: f.HeldSince, HoldFailed: f.HoldFailed, PageOut: f.PageOut,
 		Out: f.Out, MostCPU: f.MostCPU, Ended: f.Ended}
 	if p := f.Progress; p != nil { // without the phase, since the phases are not shown
-		found.Progress = &cluster.Progress{StillBy: p.StillBy, StillSince: p.StillSince, Stood: p.Stood, Since: p.Since,
-			Ends: p.Ends}
+		found.Progress = &cluster.Progress{SuspendedBy: p.SuspendedBy, SuspendedSince: p.SuspendedSince,
+			SuspendedFor: p.SuspendedFor, Since: p.Since, Ends: p.Ends}
 	}
 	out.SetCondition(found)
 	return out

@@ -117,7 +117,7 @@ func TestMetrics(t *testing.T) {
 		`bellows_engine_step_duration_seconds_bucket{le="+Inf"} 3`,
 		`bellows_engine_step_duration_seconds_sum 21`,
 		`bellows_engine_events_total{kind="task-ended"} 4`,
-		`bellows_engine_events_total{kind="task-out"} 0`,
+		`bellows_engine_events_total{kind="task-paged-out"} 0`,
 		`bellows_engine_decisions_total{kind="start"} 5`,
 		`bellows_engine_hangs_total 2`,
 		`bellows_ready 1`,

@@ -17,8 +17,9 @@ import (
 	"github.com/bellows-rm/bellows/format/fault"
 )
 
-// eventLogVersion is the version of the format that is read and written; programs from before 0.1.0 wrote version 1.
-const eventLogVersion = 2
+// eventLogVersion is the version of the format that is read and written; programs from before 0.1.0 wrote versions 1
+// and 2.
+const eventLogVersion = 3
 
 // Header is the first line of an event log: the complete configuration of an engine, so that the same events give the
 // same decisions.

@@ -48,8 +48,8 @@ func loggedRun() (Header, []Record) {
 		{Now: 6, Events: []cluster.Event{}},
 		{Now: 6, Events: []cluster.Event{{Kind: cluster.NodeMemory, Held: resource.GiB}}},
 		{Now: 6, Events: []cluster.Event{{Kind: cluster.TaskPhase, Task: id, Phase: 1},
-			{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory}}},
-		{Now: 7, Events: []cluster.Event{{Kind: cluster.TaskGoesOn, Task: id}}},
+			{Kind: cluster.TaskSuspended, Task: id, By: cluster.HeldByMemory}}},
+		{Now: 7, Events: []cluster.Event{{Kind: cluster.TaskResumed, Task: id}}},
 		{Now: 7, Events: []cluster.Event{{Kind: cluster.TaskEnded, Task: id, Outcome: cluster.OutOfMemory,
 			Detail: "line\nbreak"}}},
 	}
@@ -136,17 +136,17 @@ func TestEventLogTornAnywhere(t *testing.T) {
 }
 
 func TestEventLogRefuses(t *testing.T) {
-	const header = `{"bellows_event_log":2,"policy":"fifo"}` + "\n"
+	const header = `{"bellows_event_log":3,"policy":"fifo"}` + "\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "x:1: must begin with a header, but holds no whole line"},
 		{"no header", `{"now_ns":1,"events":[]}` + "\n",
 			"x:1: must be an event log, but its first line is no header with bellows_event_log"},
 		{"not JSON", "hello\n", "x:1: must be an event log, but its first line is no header with bellows_event_log"},
-		{"older version", `{"bellows_event_log":1}` + "\n",
-			"x:1: bellows_event_log 1: must be 2, the version of the format: read it with the program that wrote it"},
-		{"later version", `{"bellows_event_log":3}` + "\n",
-			"x:1: bellows_event_log 3: must be 2, the version of the format: read it with the program that wrote it"},
-		{"header field", `{"bellows_event_log":2,"polizei":""}` + "\n",
+		{"older version", `{"bellows_event_log":2}` + "\n",
+			"x:1: bellows_event_log 2: must be 3, the version of the format: read it with the program that wrote it"},
+		{"later version", `{"bellows_event_log":4}` + "\n",
+			"x:1: bellows_event_log 4: must be 3, the version of the format: read it with the program that wrote it"},
+		{"header field", `{"bellows_event_log":3,"polizei":""}` + "\n",
 			`x:1: header polizei: unknown field; must be one of bellows_event_log, policy, settings, heartbeat_ns, starts_per_heartbeat, containers_per_core, lends, launch_delay_ns, launch_heartbeat_ns`},
 		{"broken line", header + "{\n", "x:2: record must be a JSON object, but the line ends within it"},
 		{"blank line", header + "\n", "x:2: record must be a JSON object, but the line is empty"},
@@ -200,9 +200,9 @@ func TestEventLogOnFullDisk(t *testing.T) {
 func FuzzEventLog(f *testing.F) {
 	h, records := loggedRun()
 	f.Add(writeLog(f, h, records))
-	f.Add([]byte(`{"bellows_event_log":2,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":-1,"decisions":[]}` + "\n{"))
-	f.Add([]byte(`{"bellows_event_log":2,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":0,"events":[{}]}` + "\n"))
-	f.Add([]byte(`{"bellows_event_log":2,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":0,"decisions":[{}]}` + "\n"))
+	f.Add([]byte(`{"bellows_event_log":3,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":-1,"decisions":[]}` + "\n{"))
+	f.Add([]byte(`{"bellows_event_log":3,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":0,"events":[{}]}` + "\n"))
+	f.Add([]byte(`{"bellows_event_log":3,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":0,"decisions":[{}]}` + "\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, records, err := readLog(text)
 		if err != nil {

@@ -30,8 +30,8 @@ type Task struct {
 	Detail string `json:"detail,omitempty" doc:"one sentence on what went wrong"`
 	// RetryAt is when its next attempt begins; zero unless it has failed and pauses before that.
 	RetryAt time.Time `json:"retry_at,omitzero" doc:"when its next attempt begins at the earliest; omitted unless it has failed and pauses between attempts"`
-	// Still says who stopped its programs; nil if they run, and unless the task runs.
-	Still *Still `json:"still,omitempty" doc:"who stopped its programs; omitted while they run"`
+	// Suspended says who stopped its programs; nil if they run, and unless the task runs.
+	Suspended *Still `json:"still,omitempty" doc:"who stopped its programs; omitted while they run"`
 	Sized
 	InPhase
 	// Paused is who paused the task, by itself or with its job, and when; nil if it is not paused.
@@ -65,7 +65,7 @@ type InPhase struct {
 	Since time.Time `json:"phase_since,omitzero" doc:"when the task entered the phase, or when it would have entered it at its usual pace"`
 }
 
-// Still says who stopped the programs of a running task, and since when.
+// Suspended says who stopped the programs of a running task, and since when.
 type Still struct {
 	By    cluster.Holders `json:"by" doc:"memory: the memory manager of its node; owner: the user who paused the task; leveling: the policy, for a while; or several of them, joined by +"`
 	Since time.Time       `json:"since,omitzero" doc:"since when"`

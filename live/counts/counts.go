@@ -120,13 +120,13 @@ func (c *Counters) Event(now timeline.Time, e *cluster.Event) {
 	c.events[e.Kind].Add(1)
 	id := cluster.ContainerID{Task: e.Task, Run: e.Run}
 	switch e.Kind {
-	case cluster.TaskStill:
+	case cluster.TaskSuspended:
 		c.holds.set(id, e.By, now)
-	case cluster.TaskGoesOn, cluster.TaskEnded, cluster.DecisionFailed:
+	case cluster.TaskResumed, cluster.TaskEnded, cluster.DecisionFailed:
 		c.holds.set(id, 0, now)
 	case cluster.TaskAdopted:
-		if p := e.Condition().Progress; p != nil && p.StillBy != 0 {
-			c.holds.find(id, p.StillBy, now)
+		if p := e.Condition().Progress; p != nil && p.SuspendedBy != 0 {
+			c.holds.find(id, p.SuspendedBy, now)
 		}
 	}
 }

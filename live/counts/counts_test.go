@@ -12,7 +12,7 @@ func TestHoldsThatAreFound(t *testing.T) {
 	var c Counters
 	const second = 1_000_000_000
 	e := cluster.Event{Kind: cluster.TaskAdopted, Task: cluster.TaskID{Job: 1}, Run: 1}
-	e.SetCondition(cluster.Condition{Progress: &cluster.Progress{StillBy: cluster.HeldByOwner}})
+	e.SetCondition(cluster.Condition{Progress: &cluster.Progress{SuspendedBy: cluster.HeldByOwner}})
 	c.Event(10*second, &e)
 	c.Event(12*second, &cluster.Event{Kind: cluster.TaskEnded, Task: e.Task, Run: 1})
 	if got, want := c.holds.read(99 * second)[1], (Holds{By: cluster.HeldByOwner, Time: 2 * time.Second}); got != want {

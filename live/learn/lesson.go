@@ -63,7 +63,7 @@ func (l *Learner) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 		if t == nil || stage >= len(count) || count[stage] == profile.MostRuns {
 			return nil
 		}
-		most := time.Duration(mostHindered * float64(u.Usage.Length()-u.Usage.Still()))
+		most := time.Duration(mostHindered * float64(u.Usage.Length()-u.Usage.Suspended()))
 		which := slog.Any("container", u.Container)
 		var missing []string
 		if u.Missing != "" {

@@ -93,8 +93,8 @@ func TestJobsAndTasks(t *testing.T) {
 			Grant: resource.Of(1, 2), Why: "fits", Booked: 3, Started: 4, Ended: 5, Outcome: cluster.OutOfMemory,
 			Exit: &cluster.Exit{Code: 137, Signal: 9, Peak: 77, OOMKills: 1}, Detail: "d",
 			Throttle: &Throttle{Bound: resource.Vector{0, 0, 5, 6}, Until: 7, Why: "w", How: "h", InForce: true, Failed: "f"},
-			Progress: &cluster.Progress{Phase: 1, PhaseSince: 2, StillBy: cluster.HeldByMemory, StillSince: 3, Stood: 4,
-				Since: 5, Ends: 6}},
+			Progress: &cluster.Progress{Phase: 1, PhaseSince: 2, SuspendedBy: cluster.HeldByMemory, SuspendedSince: 3,
+				SuspendedFor: 4, Since: 5, Ends: 6}},
 		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 2}, UID: 7, Node: "n",
 			Grant: resource.Of(1, 2), Booked: 6},
 	}

@@ -14,7 +14,7 @@ import (
 // else ContainerRunning.
 func Standing(t *book.TaskState, r *cluster.Reading) cluster.ContainerState {
 	switch {
-	case t.Still:
+	case t.Suspended:
 		return cluster.ContainerSuspended
 	case !t.Running && r != nil && r.State == cluster.ContainerWaiting:
 		return cluster.ContainerWaiting
@@ -37,9 +37,9 @@ func (s *Standstill) Count(t *book.TaskState, how cluster.ContainerState) {
 	switch {
 	case how == cluster.ContainerWaiting:
 		s.waiting++
-	case how == cluster.ContainerSuspended && t.StillBy&cluster.HeldByOwner != 0:
+	case how == cluster.ContainerSuspended && t.SuspendedBy&cluster.HeldByOwner != 0:
 		s.paused++
-	case how == cluster.ContainerSuspended && t.StillBy == cluster.HeldByLeveling:
+	case how == cluster.ContainerSuspended && t.SuspendedBy == cluster.HeldByLeveling:
 		s.leveled++
 	case how == cluster.ContainerSuspended:
 		s.suspended++

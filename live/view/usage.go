@@ -21,7 +21,7 @@ func ratesOf(of func(usage.Kind) (int64, bool)) api.Rates {
 
 // SetUsage copies what was measured, in at most most spans.
 func SetUsage(t *api.TaskUsage, u usage.Usage, most int) {
-	t.MeasuredSeconds, t.GapSeconds, t.StillSeconds = u.Length().Seconds(), u.Gap().Seconds(), u.Still().Seconds()
+	t.MeasuredSeconds, t.GapSeconds, t.StillSeconds = u.Length().Seconds(), u.Gap().Seconds(), u.Suspended().Seconds()
 	t.PressedSeconds, t.IdleSeconds = u.Pressed().Seconds(), u.Idle().Seconds()
 	t.Mean, t.Peak = ratesOf(u.Mean), ratesOf(u.Peak)
 	u = u.Thin(most)
@@ -30,7 +30,7 @@ func SetUsage(t *api.TaskUsage, u usage.Usage, most int) {
 	for i := range u.Spans {
 		s := &u.Spans[i]
 		t.Spans[i] = api.UsageSpan{FromSeconds: at.Seconds(), LengthSeconds: s.Length.Seconds(), Gap: s.Gap,
-			StillSeconds: s.Still.Seconds(), PressedSeconds: s.Pressed.Seconds(), IdleSeconds: s.Idle.Seconds(),
+			StillSeconds: s.Suspended.Seconds(), PressedSeconds: s.Pressed.Seconds(), IdleSeconds: s.Idle.Seconds(),
 			Bounded: s.Bounded, Rates: ratesOf(s.Rate)}
 		at += s.Length
 	}

@@ -114,15 +114,15 @@ func TestFlexGivesWay(t *testing.T) {
 	r := b.until("a suspension", flex.Container, func(r cluster.Reading) bool {
 		return r.State == cluster.ContainerSuspended
 	})
-	for e := b.next(cluster.TaskStill); e.Task != flex.Task || e.Run != flex.Container.Run ||
-		e.By != cluster.HeldByMemory; e = b.next(cluster.TaskStill) {
+	for e := b.next(cluster.TaskSuspended); e.Task != flex.Task || e.Run != flex.Container.Run ||
+		e.By != cluster.HeldByMemory; e = b.next(cluster.TaskSuspended) {
 	}
 	if *r.Limit > 124<<20 || !strings.Contains(r.Why, "is to start needs 924MiB") {
 		t.Errorf("beside it: %s", show(r))
 	}
 	b.Apply(kill(regular.Container))
 	b.next(cluster.TaskEnded)
-	for b.next(cluster.TaskGoesOn).Task != flex.Task {
+	for b.next(cluster.TaskResumed).Task != flex.Task {
 	}
 	b.openGate(gate, 2)
 }
@@ -202,7 +202,7 @@ func TestFoundSuspended(t *testing.T) {
 	if e := b.next(cluster.TaskAdopted); e.By != cluster.HeldByMemory {
 		t.Errorf("found frozen, it is held by %q", e.By)
 	}
-	b.next(cluster.TaskGoesOn) // there is memory for it
+	b.next(cluster.TaskResumed) // there is memory for it
 	b.until("a resumption", o.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerRunning })
 	await(t, "the kernel's part of it", func() bool {
 		frozen, _ := b.containers[o.Container].group.Frozen()

@@ -80,7 +80,7 @@ func TestHold(t *testing.T) {
 func testHold(h *holdBench) {
 	t := h.t
 	o := h.hold(cluster.HeldByOwner)
-	if e := h.next(cluster.TaskStill); e.By != cluster.HeldByOwner {
+	if e := h.next(cluster.TaskSuspended); e.By != cluster.HeldByOwner {
 		t.Errorf("held by %q", e.By)
 	}
 	if e := h.next(cluster.DecisionDone); e.Decision != o.ID {
@@ -95,7 +95,7 @@ func testHold(h *holdBench) {
 	h.c = h.containers[h.start.Container]
 	h.stands(true)
 	h.hold(0)
-	h.next(cluster.TaskGoesOn)
+	h.next(cluster.TaskResumed)
 	h.next(cluster.DecisionDone)
 	h.stands(false)
 	if h.c.recorded(t).Hold.By != 0 {
@@ -204,7 +204,7 @@ func TestLevelingEndsByItself(t *testing.T) {
 	h := newHeld(t)
 	until := now().Add(time.Second)
 	h.level(0, until)
-	if e := h.next(cluster.TaskStill); e.By != cluster.HeldByLeveling {
+	if e := h.next(cluster.TaskSuspended); e.By != cluster.HeldByLeveling {
 		t.Errorf("held by %q", e.By)
 	}
 	h.next(cluster.DecisionDone)
@@ -216,7 +216,7 @@ func TestLevelingEndsByItself(t *testing.T) {
 		t.Errorf("found as %+v", c)
 	}
 	h.c = h.containers[h.start.Container]
-	h.next(cluster.TaskGoesOn)
+	h.next(cluster.TaskResumed)
 	if early := until.Add(keeper.LevelingGrace).Sub(now()); early > 0 {
 		t.Errorf("it goes on %v too early", early)
 	}

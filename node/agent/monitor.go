@@ -206,7 +206,7 @@ func (m *monitor) origin(c *container, begun timeline.Time) time.Duration {
 // add begins to sample a container.
 func (m *monitor) add(c *container, log *usage.Log) *monitored {
 	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, kept: c.kept,
-		tolerance: usage.ToleranceFor(c.spec.Grant), origin: log.Origin(), log: log, before: log.Still(),
+		tolerance: usage.ToleranceFor(c.spec.Grant), origin: log.Origin(), log: log, before: log.Suspended(),
 		pressed: log.Pressed(), idle: idleness{total: log.Idle()}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -356,8 +356,9 @@ func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
 
 // counters returns a sample of all counters except those of disks; now is the clock's time.
 func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
-	still, bound := w.kept.Stood()
-	s := usage.Sample{At: now - w.origin, Still: w.before + still, Pressed: w.pressed, Idle: w.idle.total, Bound: bound}
+	still, bound := w.kept.SuspendedFor()
+	s := usage.Sample{At: now - w.origin, Suspended: w.before + still, Pressed: w.pressed, Idle: w.idle.total,
+		Bound: bound}
 	if used, ok := g.CPUTime(); ok {
 		s.Value[usage.CPU] = used.Milliseconds()
 		s.Known |= usage.SetOf(usage.CPU)

@@ -50,7 +50,7 @@ func (o *outBench) pageOut() {
 func (o *outBench) outOf(is bool) cluster.Condition {
 	o.t.Helper()
 	for {
-		e := o.next(cluster.TaskOut)
+		e := o.next(cluster.TaskPagedOut)
 		if c := e.Condition(); c.Out > 0 == is {
 			return c
 		}
@@ -76,7 +76,7 @@ func TestPagedOutByLevelingComesBack(t *testing.T) {
 	o.Apply([]cluster.Order{order})
 	o.outOf(true)
 	o.outOf(false)
-	o.next(cluster.TaskGoesOn)
+	o.next(cluster.TaskResumed)
 	o.stands(false)
 	o.ends()
 }
@@ -88,7 +88,7 @@ func TestPageOut(t *testing.T) {
 		t.Run(class.String(), func(t *testing.T) {
 			o := newOut(t, class, 512<<20)
 			o.pageOut()
-			o.next(cluster.TaskStill)
+			o.next(cluster.TaskSuspended)
 			if c := o.outOf(true); c.Out < 220*resource.MiB || c.Stays != "" {
 				t.Errorf("out are %d MiB: %s", c.Out>>20, c.Stays)
 			}
@@ -117,7 +117,7 @@ func TestPageOut(t *testing.T) {
 			o.stands(true)
 
 			o.hold(0)
-			if e := o.next(cluster.TaskStill); e.By != cluster.HeldByMemory {
+			if e := o.next(cluster.TaskSuspended); e.By != cluster.HeldByMemory {
 				t.Errorf("it waits by %s", e.By)
 			}
 			r := o.until("a reason", o.start.Container, func(r cluster.Reading) bool {
@@ -129,7 +129,7 @@ func TestPageOut(t *testing.T) {
 			o.stands(true)
 			o.Apply([]cluster.Order{{Decision: cluster.Decision{Kind: cluster.Kill}, Container: other.Container}})
 			o.outOf(false)
-			o.next(cluster.TaskGoesOn)
+			o.next(cluster.TaskResumed)
 			if r := o.reading(o.start.Container); *r.Limit != 256<<20 {
 				t.Errorf("back it may hold %s", show(r))
 			}
@@ -179,7 +179,7 @@ func TestPageOutBeforeALargerPhase(t *testing.T) {
 	o.stands(true)
 	o.Apply([]cluster.Order{{Decision: cluster.Decision{Kind: cluster.Kill}, Container: other.Container}})
 	o.outOf(false)
-	o.next(cluster.TaskGoesOn)
+	o.next(cluster.TaskResumed)
 	if r := o.reading(o.start.Container); *r.Limit != 384<<20 {
 		t.Errorf("back it may hold %s", show(r))
 	}
@@ -233,7 +233,7 @@ func TestPageOutStays(t *testing.T) {
 		b := newHeldOf(t, cluster.Envelope{HeartbeatTimeout: time.Minute})
 		o := &outBench{b, ""}
 		o.pageOut()
-		e := o.next(cluster.TaskOut)
+		e := o.next(cluster.TaskPagedOut)
 		if c := e.Condition(); c.Out != 0 || !strings.Contains(c.Stays, "heartbeats") {
 			t.Errorf("%+v", c)
 		}
@@ -281,7 +281,7 @@ func BenchmarkPageOut(b *testing.B) {
 		began := time.Now()
 		a.Apply([]cluster.Order{o})
 		for is := !out; is != out; {
-			e := wait(b, a, cluster.TaskOut)
+			e := wait(b, a, cluster.TaskPagedOut)
 			is = e.Condition().Out > 0
 		}
 		if !out {

@@ -47,15 +47,15 @@ func TestSamplesKnowStillness(t *testing.T) {
 	check := func(when string) usage.Usage {
 		t.Helper()
 		u := b.usageOf(o.Container)
-		if most := time.Since(begun) - 700*time.Millisecond; u.Still() < want-10*time.Millisecond ||
-			u.Still() > min(most, want+time.Second) {
-			t.Errorf("%s: it stood still for %v, want %v: %+v", when, u.Still(), want, u.Spans)
+		if most := time.Since(begun) - 700*time.Millisecond; u.Suspended() < want-10*time.Millisecond ||
+			u.Suspended() > min(most, want+time.Second) {
+			t.Errorf("%s: it stood still for %v, want %v: %+v", when, u.Suspended(), want, u.Spans)
 		}
 		return u
 	}
 	u := check("before the restart")
 	for i := range u.Spans {
-		if s := &u.Spans[i]; s.Still == s.Length && s.Used[usage.CPU] > 50 {
+		if s := &u.Spans[i]; s.Suspended == s.Length && s.Used[usage.CPU] > 50 {
 			t.Errorf("it stood still and used %d ms of CPU time: %+v", s.Used[usage.CPU], s)
 		}
 	}

@@ -73,11 +73,11 @@ func TestSharesOfAnOverdrawnNode(t *testing.T) {
 	}
 	await(t, "the first computes", func() bool { return used(whole) > 0 })
 	hold(whole, cluster.Suspend, cluster.HeldByOwner)
-	b.next(cluster.TaskStill)
+	b.next(cluster.TaskSuspended)
 	half := computes(500)
 	await(t, "the second computes", func() bool { return used(half) > 0 })
 	hold(whole, cluster.Resume, 0)
-	b.next(cluster.TaskGoesOn)
+	b.next(cluster.TaskResumed)
 
 	first, second := used(whole), used(half)
 	await(t, "both have computed", func() bool { return used(whole)-first+used(half)-second > time.Second })

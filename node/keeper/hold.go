@@ -206,9 +206,9 @@ func (k *Keeper) tellStillness(c *Container) {
 	if s.quiet {
 		return
 	}
-	e := cluster.Event{Kind: cluster.TaskStill, Task: c.ID.Task, Run: c.ID.Run, By: now}
+	e := cluster.Event{Kind: cluster.TaskSuspended, Task: c.ID.Task, Run: c.ID.Run, By: now}
 	if now == 0 {
-		e.Kind = cluster.TaskGoesOn
+		e.Kind = cluster.TaskResumed
 	}
 	k.owner.Report(e)
 }

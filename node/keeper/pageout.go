@@ -308,7 +308,7 @@ func (k *Keeper) refill(ctx context.Context, c *Container, e memory.Envelope) er
 
 // tellOut reports how much memory of its grant has left a container.
 func (k *Keeper) tellOut(c *Container, out resource.Amount, stays string) {
-	e := cluster.Event{Kind: cluster.TaskOut, Task: c.ID.Task, Run: c.ID.Run}
+	e := cluster.Event{Kind: cluster.TaskPagedOut, Task: c.ID.Task, Run: c.ID.Run}
 	e.SetCondition(cluster.Condition{Out: out, Stays: stays})
 	k.owner.Report(e)
 }

@@ -227,9 +227,9 @@ func (c *Container) Stopped() Party {
 	return c.stance.still
 }
 
-// Stood returns how long the container has stood still until now, since this keeper has it, and the bound on its disk,
-// bytes per second for reads and for writes each; 0 is no bound.
-func (c *Container) Stood() (total time.Duration, bound int64) { return c.stood.read() }
+// SuspendedFor returns how long the container has stood still until now, since this keeper has it, and the bound on its
+// disk, bytes per second for reads and for writes each; 0 is no bound.
+func (c *Container) SuspendedFor() (total time.Duration, bound int64) { return c.stood.read() }
 
 // Rest is how a container is to be while it has no keeper, or before it has one.
 type Rest struct {

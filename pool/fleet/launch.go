@@ -229,7 +229,7 @@ func (p *Pools) see(j *api.Job) {
 		l.begun = time.Now()
 	}
 	for i := range j.Tasks {
-		l.still = l.still || j.Tasks[i].Still != nil
+		l.still = l.still || j.Tasks[i].Suspended != nil
 	}
 	if j.Ended {
 		p.ended(h, l, j)

@@ -369,7 +369,7 @@ func useOf(j *api.Job, capacity resource.Vector) (u use) {
 	for i := range j.Tasks {
 		if t := &j.Tasks[i]; t.State != api.TaskEnded {
 			u.held = u.held.Add(resource.Of(resource.Amount(t.CPUMillicores), resource.Amount(t.MemoryBytes)))
-			if t.Lends || t.Still != nil && t.Still.Lends {
+			if t.Lends || t.Suspended != nil && t.Suspended.Lends {
 				u.lent += resource.Amount(t.CPUMillicores)
 			}
 		}

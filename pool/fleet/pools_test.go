@@ -396,7 +396,7 @@ func TestExecutorDoesNotAnswer(t *testing.T) {
 		m.later(time.Second)
 		m.mu.Lock()
 		m.jobs[1].Tasks = slices.Clone(m.jobs[1].Tasks)
-		m.jobs[1].Tasks[0].Still = &api.Still{By: 1}
+		m.jobs[1].Tasks[0].Suspended = &api.Still{By: 1}
 		m.touch(m.jobs[1])
 		m.mu.Unlock()
 		m.later(pool.DefaultLease + 5*time.Minute)
@@ -406,7 +406,7 @@ func TestExecutorDoesNotAnswer(t *testing.T) {
 		}
 		m.mu.Lock()
 		m.jobs[1].Tasks = slices.Clone(m.jobs[1].Tasks)
-		m.jobs[1].Tasks[0].Still = nil
+		m.jobs[1].Tasks[0].Suspended = nil
 		m.touch(m.jobs[1])
 		m.mu.Unlock()
 		m.runs(nil)

@@ -226,7 +226,7 @@ func (f *Future) unknown() (all []cluster.JobID) {
 func (f *Future) overdue() (n int) {
 	for i := range f.present.Found {
 		if p := f.present.Found[i].Condition().Progress; p != nil && p.Ends != 0 && p.Ends <= f.present.Now &&
-			p.StillBy == 0 {
+			p.SuspendedBy == 0 {
 			n++
 		}
 	}

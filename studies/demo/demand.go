@@ -86,13 +86,13 @@ type DemandSummary struct {
 
 // CoreSharing is how a policy shared the cores, over all rounds.
 type CoreSharing struct {
-	JobTime  Figure          `json:"mean_job_time_s"` // from submission to end
-	JobRatio *trial.Estimate `json:"mean_job_time_ratio,omitempty"`
-	Used     Figure          `json:"utilisation"` // CPU time of the programs / cores × makespan
-	Over     Figure          `json:"over_allocated_s"`
-	Stops    Figure          `json:"stops"`
-	Still    Figure          `json:"still_s"` // sum over the programs
-	Resizes  Figure          `json:"resizes"`
+	JobTime   Figure          `json:"mean_job_time_s"` // from submission to end
+	JobRatio  *trial.Estimate `json:"mean_job_time_ratio,omitempty"`
+	Used      Figure          `json:"utilisation"` // CPU time of the programs / cores × makespan
+	Over      Figure          `json:"over_allocated_s"`
+	Stops     Figure          `json:"stops"`
+	Suspended Figure          `json:"still_s"` // sum over the programs
+	Resizes   Figure          `json:"resizes"`
 }
 
 // What the comparison needs to count.
@@ -391,12 +391,12 @@ func (r *DemandResult) summaryOf(c *contender) DemandSummary {
 func (r *DemandResult) sharing(runs []*DemandRun) *CoreSharing {
 	cores := float64(r.Node[resource.CPU]) / float64(resource.Core)
 	return &CoreSharing{
-		JobTime: over(runs, func(r *DemandRun) float64 { return r.jobTime().Seconds() }),
-		Used:    over(runs, func(r *DemandRun) float64 { return r.CPU.Seconds() / (cores * r.Makespan().Seconds()) }),
-		Over:    over(runs, func(r *DemandRun) float64 { return r.Over.Seconds() }),
-		Stops:   over(runs, func(r *DemandRun) float64 { return float64(r.Stops) }),
-		Still:   over(runs, func(r *DemandRun) float64 { return r.Still.Seconds() }),
-		Resizes: over(runs, func(r *DemandRun) float64 { return float64(r.Resizes) }),
+		JobTime:   over(runs, func(r *DemandRun) float64 { return r.jobTime().Seconds() }),
+		Used:      over(runs, func(r *DemandRun) float64 { return r.CPU.Seconds() / (cores * r.Makespan().Seconds()) }),
+		Over:      over(runs, func(r *DemandRun) float64 { return r.Over.Seconds() }),
+		Stops:     over(runs, func(r *DemandRun) float64 { return float64(r.Stops) }),
+		Suspended: over(runs, func(r *DemandRun) float64 { return r.Suspended.Seconds() }),
+		Resizes:   over(runs, func(r *DemandRun) float64 { return float64(r.Resizes) }),
 	}
 }
 

@@ -159,7 +159,7 @@ func TestDemand(t *testing.T) {
 		t.Errorf("slowed down: %v", got)
 	}
 	stopped := slices.Insert(slices.Clone(alone), 1, piece(3, 0, 0)) // after it has read
-	stopped[1].Still = 3 * time.Second
+	stopped[1].Suspended = 3 * time.Second
 	if got := fmt.Sprint(stopped.demand(alone, (*Piece).cpu)[8:15]); got != "[200 200 0 0 0 1000 1000]" {
 		t.Errorf("stopped: CPU %v", got)
 	}
@@ -243,7 +243,7 @@ func cannedCores() *DemandResult {
 				}
 				if i == 2 && k == 0 {
 					still := piece(10*round, 0, 0)
-					still.Still = still.Length
+					still.Suspended = still.Length
 					j.Use, j.Ended = slices.Insert(slices.Clone(use), 1, still), j.Ended+still.Length
 					run.Stops, run.Resizes = 1, 4
 				}
@@ -279,8 +279,8 @@ func TestJobsOfPrograms(t *testing.T) {
 	}
 	// From 60 s on two programs demand four cores, but one of them is stopped until 80 s. It ends at 120 s, 10 s after
 	// the third began.
-	if ecs.Over != 30*time.Second || ecs.Still != 20*time.Second || ecs.jobTime() != 165*time.Second {
-		t.Errorf("ecs: over-allocated for %v, stopped for %v, jobs take %v", ecs.Over, ecs.Still, ecs.jobTime())
+	if ecs.Over != 30*time.Second || ecs.Suspended != 20*time.Second || ecs.jobTime() != 165*time.Second {
+		t.Errorf("ecs: over-allocated for %v, stopped for %v, jobs take %v", ecs.Over, ecs.Suspended, ecs.jobTime())
 	}
 	if r.Least != 200*time.Second { // of the two programs that follow each other
 		t.Errorf("no schedule is shorter than %v", r.Least)

@@ -10,10 +10,10 @@ import (
 
 // Piece is a time in which a program used the disk and the CPU at nearly constant rates.
 type Piece struct {
-	Length time.Duration   `json:"length_ns"`
-	Disk   resource.Amount `json:"disk_bytes_per_s"`
-	CPU    resource.Amount `json:"cpu_millicores"`
-	Still  time.Duration   `json:"still_ns,omitempty"` // the part of it in which the program was stopped
+	Length    time.Duration   `json:"length_ns"`
+	Disk      resource.Amount `json:"disk_bytes_per_s"`
+	CPU       resource.Amount `json:"cpu_millicores"`
+	Suspended time.Duration   `json:"still_ns,omitempty"` // the part of it in which the program was stopped
 }
 
 func (p *Piece) disk() resource.Amount { return p.Disk }
@@ -109,7 +109,7 @@ func (c curve) demand(alone curve, what func(*Piece) resource.Amount) (perSecond
 		over := t + time.Second/2 - c[:i].length()
 		share := before + (done[i]-before)*min(1, over.Seconds()/now.Length.Seconds())
 		k, _ := slices.BinarySearch(place, share)
-		runs := 1 - now.Still.Seconds()/now.Length.Seconds()
+		runs := 1 - now.Suspended.Seconds()/now.Length.Seconds()
 		perSecond = append(perSecond, resource.Amount(runs*float64(what(&alone[min(k, len(alone)-1)]))))
 	}
 	return perSecond

@@ -74,7 +74,7 @@ func (t *text) demandTables(r *DemandResult) {
 		if c := s.Sharing; c != nil {
 			jobs = append(jobs, []string{s.Policy, c.JobTime.spread(1, 1), ratioText(c.JobRatio)})
 			cores = append(cores, []string{s.Policy, c.Used.spread(0, 0.01), c.Over.spread(0, 1), c.Stops.spread(0, 1),
-				c.Still.spread(1, 1), c.Resizes.spread(0, 1)})
+				c.Suspended.spread(1, 1), c.Resizes.spread(0, 1)})
 		}
 	}
 	t.table(times)

@@ -38,13 +38,13 @@ type DemandRun struct {
 	// own, or written back by a kernel that does not attribute it.
 	Counted float64 `json:"counted"`
 	// Over is how long the running programs demanded more than the cores, Stops how often programs were to be stopped
-	// for others to keep going, Still how long programs stood still, in total, and Resizes how often grants were to be
+	// for others to keep going, Suspended how long programs stood still, in total, and Resizes how often grants were to be
 	// changed.
-	Over    time.Duration `json:"over_allocated_ns,omitempty"`
-	Stops   int           `json:"stops,omitempty"`
-	Still   time.Duration `json:"still_ns,omitempty"`
-	Resizes int           `json:"resizes,omitempty"`
-	Took    time.Duration `json:"took_ns"` // setup included
+	Over      time.Duration `json:"over_allocated_ns,omitempty"`
+	Stops     int           `json:"stops,omitempty"`
+	Suspended time.Duration `json:"still_ns,omitempty"`
+	Resizes   int           `json:"resizes,omitempty"`
+	Took      time.Duration `json:"took_ns"` // setup included
 }
 
 // DemandJob is a program in a DemandRun: a job, or a stage of a job.
@@ -133,7 +133,7 @@ func (r *DemandRun) demanded(of *DemandResult, what func(*Piece) resource.Amount
 // judge computes what follows from the records of a run.
 func (r *DemandRun) judge(of *DemandResult) {
 	r.Areas = areas(of.Speed, r.Makespan(), r.Disk, r.demanded(of, (*Piece).disk))
-	r.Over, r.Still = 0, 0
+	r.Over, r.Suspended = 0, 0
 	if !of.mix().byCores() {
 		return
 	}
@@ -144,7 +144,7 @@ func (r *DemandRun) judge(of *DemandResult) {
 	}
 	for _, j := range r.Jobs {
 		for i := range j.Use {
-			r.Still += j.Use[i].Still
+			r.Suspended += j.Use[i].Suspended
 		}
 	}
 }

@@ -127,7 +127,7 @@ func (s *shortJobs) suspend(n int) (release func()) {
 			if err != nil {
 				s.b.Fatal(err)
 			}
-			if still := j.Tasks[0].Still; still != nil && still.Lends {
+			if still := j.Tasks[0].Suspended; still != nil && still.Lends {
 				break
 			}
 			time.Sleep(5 * time.Millisecond)

@@ -42,7 +42,7 @@ func restOf(s *book.Snapshot, t *book.TaskState, released timeline.Time) (r rest
 	}
 	held, leveled := t.HeldUntil()
 	switch {
-	case held.PageOut || !leveled && t.Still:
+	case held.PageOut || !leveled && t.Suspended:
 		return rest{from: timeline.Never, left: max(0, end.Sub(stoppedAt(t, held)))}, true
 	case !leveled:
 		return rest{from: end.Add(-t.Duration), left: t.Duration}, true
@@ -56,8 +56,8 @@ func restOf(s *book.Snapshot, t *book.TaskState, released timeline.Time) (r rest
 
 // stoppedAt returns when t stopped, or was ordered to.
 func stoppedAt(t *book.TaskState, held book.Held) timeline.Time {
-	if t.Still {
-		return t.StillSince
+	if t.Suspended {
+		return t.SuspendedSince
 	}
 	return held.Since
 }

@@ -228,7 +228,7 @@ func TestQuestion(t *testing.T) {
 	}
 	for i, want := range []string{"[2000 2000 4000 4000] 6 0 false", "[1000 2000 2000] 7 1 false"} {
 		set := &q.problem.Sets[i]
-		if got := fmt.Sprint(set.Demand, set.Float, set.Shuffle, set.Still); got != want {
+		if got := fmt.Sprint(set.Demand, set.Float, set.Shuffle, set.Suspended); got != want {
 			t.Errorf("set %d is %s, want %s", i, got, want)
 		}
 	}

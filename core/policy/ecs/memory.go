@@ -44,7 +44,7 @@ func (e *ecs) lineUp(now timeline.Time, n *book.NodeState) {
 	for _, t := range n.Tasks {
 		phase, grant, ok := e.phased.wants(now, t)
 		held, waits := t.WaitsForMemory()
-		lacks := grant[resource.Memory] > t.WantedGrant()[resource.Memory] && !t.Still && !failed(now, t, phase)
+		lacks := grant[resource.Memory] > t.WantedGrant()[resource.Memory] && !t.Suspended && !failed(now, t, phase)
 		if ok && (waits || lacks) {
 			w := inLine{task: t, phase: phase, needs: phase, grant: grant, held: waits, since: held.Since}
 			began := t.EnteredAt(now, phase)
@@ -140,7 +140,7 @@ func (e *ecs) begin(now timeline.Time, p *book.Plan, w *inLine) (decided bool) {
 func (e *ecs) lastEnd(now timeline.Time, s *book.Snapshot, n *book.NodeState) (last timeline.Time) {
 	last = now
 	for _, t := range n.Tasks {
-		if t.Steers || t.StillBy&cluster.HeldByOwner != 0 ||
+		if t.Steers || t.SuspendedBy&cluster.HeldByOwner != 0 ||
 			slices.ContainsFunc(e.line, func(w inLine) bool { return w.task == t && !w.runs }) {
 			continue
 		}
@@ -163,7 +163,7 @@ func (e *ecs) lastEnd(now timeline.Time, s *book.Snapshot, n *book.NodeState) (l
 func (e *ecs) nextForMemory(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := timeline.Never
 	for _, t := range n.Tasks {
-		if phase, _, ok := e.phased.wants(now, t); ok && !t.Still {
+		if phase, _, ok := e.phased.wants(now, t); ok && !t.Suspended {
 			at = min(at, e.phased.nextPrepared(now, t, phase))
 		}
 	}

@@ -122,7 +122,7 @@ func (d *phased) why(_ timeline.Time, s *book.Snapshot, j *book.JobState, stage 
 func (d *phased) resize(now timeline.Time, p *book.Plan, n *book.NodeState) (resized bool) {
 	for _, t := range n.Tasks {
 		phase, grant, ok := d.wants(now, t)
-		if ok && !t.Still && grant[resource.Memory] <= t.WantedGrant()[resource.Memory] &&
+		if ok && !t.Suspended && grant[resource.Memory] <= t.WantedGrant()[resource.Memory] &&
 			d.regrant(now, p, t, phase, grant) {
 			resized = true
 		}
@@ -178,7 +178,7 @@ func failed(now timeline.Time, t *book.TaskState, phase int32) bool {
 func (d *phased) next(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := timeline.Never
 	for _, t := range n.Tasks {
-		if !t.ByPhase || t.Still {
+		if !t.ByPhase || t.Suspended {
 			continue
 		}
 		if end, known := s.EstimatedEnd(t, timeline.Earliest); known {

@@ -145,9 +145,9 @@ func (d *phased) because(now timeline.Time, t *book.TaskState, phase int32, gran
 
 // ran returns for how long a task has run, without the time that it stood still.
 func ran(now timeline.Time, t *book.TaskState) time.Duration {
-	d := now.Sub(t.Launched) - t.Stood
-	if t.Still {
-		d -= now.Sub(t.StillSince)
+	d := now.Sub(t.Launched) - t.SuspendedFor
+	if t.Suspended {
+		d -= now.Sub(t.SuspendedSince)
 	}
 	return d
 }

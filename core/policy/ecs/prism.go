@@ -77,7 +77,7 @@ func (r *prism) schedule(now timeline.Time, p *book.Plan, n *book.NodeState) {
 		phase, grant, ok := r.phased.wants(now, t)
 		_, held := t.HeldUntil()
 		switch {
-		case !ok || t.Still && !held:
+		case !ok || t.Suspended && !held:
 		case held || grant[resource.CPU] > t.WantedGrant()[resource.CPU]:
 			r.waiting = append(r.waiting, t)
 		default:
@@ -132,6 +132,6 @@ func (r *prism) next(now timeline.Time, s *book.Snapshot, n *book.NodeState) tim
 // runs reports whether a task runs on n that does not wait, or is about to.
 func (r *prism) runs(n *book.NodeState) bool {
 	return slices.ContainsFunc(n.Tasks, func(t *book.TaskState) bool {
-		return (!t.Still || t.StillBy == cluster.HeldByLeveling) && !slices.Contains(r.waiting, t)
+		return (!t.Suspended || t.SuspendedBy == cluster.HeldByLeveling) && !slices.Contains(r.waiting, t)
 	})
 }

@@ -145,7 +145,7 @@ func (e *ecs) groups(now timeline.Time, s *book.Snapshot, n *book.NodeState) (gr
 		if _, leveled := t.HeldUntil(); !leveled {
 			r.left = ends.Sub(now)
 		}
-		g := group{job: t.ID.Job, stage: t.ID.Stage, still: t.Still, float: e.float.latest(t).Sub(ends)}
+		g := group{job: t.ID.Job, stage: t.ID.Stage, still: t.Suspended, float: e.float.latest(t).Sub(ends)}
 		g.phase, _ = t.PhaseAt(now)
 		i, found := slices.BinarySearchFunc(groups, g, func(a, b group) int { return a.compare(&b) })
 		if !found {
@@ -190,7 +190,7 @@ func (q *question) intervals(d time.Duration) int { return int((d + q.every - 1)
 
 // set makes the set of a group.
 func (q *question) set(g *group) leveling.Set {
-	s := leveling.Set{Demand: make([]resource.Amount, q.lasts(g)), Float: q.floatOf(g), Still: g.still}
+	s := leveling.Set{Demand: make([]resource.Amount, q.lasts(g)), Float: q.floatOf(g), Suspended: g.still}
 	for i := range g.rests {
 		r := &g.rests[i]
 		at := time.Duration(0)

@@ -59,7 +59,7 @@ func (e *ecs) keepsGoing(now timeline.Time, n *book.NodeState, t *book.TaskState
 	for _, other := range n.Tasks {
 		_, held := other.HeldUntil()
 		_, stops := shiftOf(n.Leveled, other, now)
-		if other == t || held || stops || other.Still || other.Killing || !other.Running {
+		if other == t || held || stops || other.Suspended || other.Killing || !other.Running {
 			continue
 		}
 		if most == nil || other.Grant[resource.CPU] > most.Grant[resource.CPU] ||

@@ -241,11 +241,11 @@ func explainHold(say func(string), t *api.Task, more *api.TaskExplanation) {
 // heldWords says what a paused or leveled task holds and what it lends; empty while its programs run. managed says
 // that its memory is described together with the memory manager.
 func heldWords(t *api.Task, managed bool) string {
-	if t.Still == nil {
+	if t.Suspended == nil {
 		return ""
 	}
 	text := "; it keeps its cores"
-	if t.Still.Lends {
+	if t.Suspended.Lends {
 		text = "; it lends its cores to other tasks"
 	}
 	if u := t.Usage; u != nil && !managed {

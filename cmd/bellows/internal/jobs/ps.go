@@ -193,9 +193,9 @@ func hindranceOf(t *api.Task) hindrance {
 		return unhindered
 	case t.Paused != nil && t.Paused.Failed == "":
 		return paused
-	case t.Still != nil && t.Still.By == cluster.HeldByLeveling:
+	case t.Suspended != nil && t.Suspended.By == cluster.HeldByLeveling:
 		return leveled
-	case t.Still != nil:
+	case t.Suspended != nil:
 		return suspended
 	case t.Throttle != nil && t.Throttle.InForce:
 		return throttled

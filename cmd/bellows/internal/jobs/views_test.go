@@ -117,7 +117,7 @@ func breathes(now time.Time) (jobs []api.Job, tasks []api.Task) {
 			Usage: &cluster.Reading{State: state, Memory: pointer(anonymous + 10*mib), Anonymous: &anonymous, Swap: &swap,
 				Limit: &limit, Why: why, Since: now.Add(-12 * time.Second)}}
 		if state == cluster.ContainerSuspended {
-			t.Still = &api.Still{By: cluster.HeldByMemory, Since: t.Usage.Since, Lends: true}
+			t.Suspended = &api.Still{By: cluster.HeldByMemory, Since: t.Usage.Since, Lends: true}
 		}
 		return t
 	}
@@ -335,11 +335,11 @@ func TestPausedViews(t *testing.T) {
 	failed := by
 	failed.Failed = "no freezer"
 	for i, k := range []api.Task{
-		{Paused: &by, Still: &api.Still{By: cluster.HeldByOwner, Since: by.Since, Lends: true}},
-		{Paused: &by, Still: &api.Still{By: cluster.HeldByOwner, Since: by.Since},
+		{Paused: &by, Suspended: &api.Still{By: cluster.HeldByOwner, Since: by.Since, Lends: true}},
+		{Paused: &by, Suspended: &api.Still{By: cluster.HeldByOwner, Since: by.Since},
 			Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20), Swap: pointer[int64](1 << 20)}},
 		{Paused: &failed},
-		{Paused: &by, Still: &api.Still{By: cluster.HeldByOwner, Since: by.Since},
+		{Paused: &by, Suspended: &api.Still{By: cluster.HeldByOwner, Since: by.Since},
 			PagedOut: &api.PagedOut{Bytes: 1 << 30, Stays: "900MiB stay in memory: swap has room for 0B"}},
 		{Grant: api.Grant{Disk: 20e6, Network: 5e6}},
 	} {
@@ -406,10 +406,10 @@ func TestHeldUntilViews(t *testing.T) {
 	both := still
 	both.By |= cluster.HeldByOwner
 	for i, k := range []api.Task{
-		{Leveled: &held, Still: &still, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20),
+		{Leveled: &held, Suspended: &still, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20),
 			Swap: pointer[int64](0)}},
-		{Leveled: &held, Paused: &by, Still: &both},
-		{Leveled: &found, Still: &still},
+		{Leveled: &held, Paused: &by, Suspended: &both},
+		{Leveled: &found, Suspended: &still},
 		{Leveled: &failed},
 	} {
 		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1,
@@ -450,10 +450,10 @@ func TestMemoryWaitViews(t *testing.T) {
 		{Phase: 3, Needs: 6 << 30, Has: 2 << 30, Free: 5 << 30, Behind: []cluster.TaskID{{Job: job.ID}, {Job: 7, Index: 1}}},
 		{Phase: 2, Needs: 6 << 30, Has: 1 << 30, Free: 5 << 30, Behind: []cluster.TaskID{{Job: job.ID}}}}
 	for i, k := range []api.Task{
-		{Leveled: held, Still: &still, PagedOut: &api.PagedOut{Bytes: 2 << 30}},
-		{Leveled: found, Still: &still, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20),
+		{Leveled: held, Suspended: &still, PagedOut: &api.PagedOut{Bytes: 2 << 30}},
+		{Leveled: found, Suspended: &still, Usage: &cluster.Reading{Anonymous: pointer[int64](1500 << 20),
 			Swap: pointer[int64](0)}},
-		{Leveled: held, Paused: &by, Still: &still, PagedOut: &api.PagedOut{Bytes: 1 << 30, Stays: "swap is full"}},
+		{Leveled: held, Paused: &by, Suspended: &still, PagedOut: &api.PagedOut{Bytes: 1 << 30, Stays: "swap is full"}},
 	} {
 		k.Task, k.Run, k.State, k.MemoryBytes, k.Started = cluster.TaskID{Job: job.ID, Index: int32(i)}, 1,
 			api.TaskRunning, 2<<30, now.Add(-90*time.Second)

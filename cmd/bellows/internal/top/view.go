@@ -198,10 +198,10 @@ func (s *state) sums() (memory, cpu amounts, swap int64) {
 			if t.Usage != nil {
 				sum(&swap, t.Usage.Swap)
 			}
-			if t.Still != nil && t.Usage != nil {
+			if t.Suspended != nil && t.Usage != nil {
 				sum(&memory.still, t.Usage.Anonymous)
 			}
-			if t.Still != nil && !t.Still.Lends {
+			if t.Suspended != nil && !t.Suspended.Lends {
 				cpu.still += t.CPUMillicores
 			}
 		}

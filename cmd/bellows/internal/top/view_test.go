@@ -82,12 +82,12 @@ func canned() (u api.Update, before, after api.Machine) {
 			Grant: api.Grant{CPUMillicores: 1000, MemoryBytes: 64 * mib}},
 		{Task: cluster.TaskID{Job: 1}, Run: 1, State: api.TaskEnded, Outcome: cluster.Succeeded},
 	}
-	tasks[3].Paused, tasks[3].Still = &api.Paused{By: "ada", Since: noon},
+	tasks[3].Paused, tasks[3].Suspended = &api.Paused{By: "ada", Since: noon},
 		&api.Still{By: cluster.HeldByOwner, Since: noon, Lends: true}
-	tasks[4].Still = &api.Still{By: cluster.HeldByMemory, Since: noon}
+	tasks[4].Suspended = &api.Still{By: cluster.HeldByMemory, Since: noon}
 	tasks[4].Usage.State, tasks[4].Usage.Why = cluster.ContainerSuspended,
 		"out of memory: held 200MiB, and could hold 180MiB"
-	tasks[5].Still = &api.Still{By: cluster.HeldByLeveling, Since: noon}
+	tasks[5].Suspended = &api.Still{By: cluster.HeldByLeveling, Since: noon}
 	tasks[5].Leveled = &api.Leveled{Since: noon, Until: noon.Add(time.Minute), For: cluster.TaskID{Job: 1, Index: 3}}
 	tasks[6].Throttle = &api.Throttle{Bound: api.Bound{Disk: 1e6}, Until: noon.Add(time.Minute), InForce: true,
 		Why: "its disk is busy"}
