@@ -38,8 +38,7 @@ type prophet struct {
 	held     held                     // for the need that was measured last: the needs of many jobs are equal
 	nodes    int                      // number of nodes when the queue was measured
 	capacity resource.Vector          // of the cluster when the queue was measured
-	least    resource.Vector          // what each job in the queue needs at least
-	left     bool                     // a job has left the queue since least was computed
+	open     openNodes                // for the jobs in the queue
 
 	// The rest belongs to one decision.
 	decision uint64            // counts them
@@ -47,9 +46,6 @@ type prophet struct {
 	contest  []*applicant      // the jobs that are considered, the longest wait first
 	first    *book.NodeState   // if literal, the only node on which tasks start one by one; nil is any node
 	touched  []*book.NodeState // nodes on which a task was started
-	open     []*book.NodeState // nodes with room for least, by NodeID
-	taking   []*book.NodeState // nodes of open that took new work when open was computed
-	opened   uint64            // the decision of open; 0 if least has changed since
 	norms    []float64         // of the places of one job
 	overdue  *applicant        // the job past its deadline that has no room; nil if there is none
 }
@@ -101,7 +97,7 @@ func (f *prophet) dropCaches() {
 
 func (f *prophet) dropQueue() {
 	f.queue.Drop()
-	f.left = true
+	f.open.left = true
 }
 
 // applicant is a job with a task to start, and what was computed for it. The fields that each decision reads for all
@@ -172,7 +168,7 @@ func (f *prophet) file(s *book.Snapshot, j *book.JobState) {
 	a := filed.With
 	if !runnable {
 		if _, ok := f.queue.Remove(j); ok {
-			f.spare, f.left = append(f.spare, a), true
+			f.spare, f.open.left = append(f.spare, a), true
 		}
 		return
 	}
@@ -193,9 +189,7 @@ func (f *prophet) file(s *book.Snapshot, j *book.JobState) {
 		a.deadline = j.Deadline
 	}
 	f.measure(s, a)
-	if !f.least.FitsIn(a.need) {
-		f.least, f.opened = f.least.Min(a.need), 0
-	}
+	f.open.needs(a.need)
 	f.queue.File(queue.EntryOf(j, float64(j.Since), a))
 }
 
@@ -204,7 +198,7 @@ func (f *prophet) file(s *book.Snapshot, j *book.JobState) {
 // nodes could hold them: these are the executors of the paper. The tasks of other stages start one by one.
 func (f *prophet) measure(s *book.Snapshot, a *applicant) (room int) {
 	stage := &a.job.Stages[a.stage]
-	servers := f.holders(s, a.need)
+	servers := f.held.by(s, a.need)
 	executors := stage.ForecastLength() > 0 && stage.Tasks <= servers
 	a.apart = executors || stage.Together && (f.strict || stage.Tasks <= servers)
 	a.tasks, a.each = 1, 1
@@ -225,25 +219,25 @@ func (f *prophet) measure(s *book.Snapshot, a *applicant) (room int) {
 	return room
 }
 
-// holders counts the nodes that hold a need.
-func (f *prophet) holders(s *book.Snapshot, need resource.Vector) int {
-	if f.held.nodes != len(s.Nodes) || f.held.capacity != s.Capacity || f.held.need != need {
-		f.held = held{len(s.Nodes), s.Capacity, need, 0}
-		for _, n := range s.Nodes {
-			if n.Holds(need) {
-				f.held.count++
-			}
-		}
-	}
-	return f.held.count
-}
-
 // held is how many of the nodes of a cluster hold a need.
 type held struct {
 	nodes    int
 	capacity resource.Vector
 	need     resource.Vector
 	count    int
+}
+
+// by counts the nodes that hold a need.
+func (h *held) by(s *book.Snapshot, need resource.Vector) int {
+	if h.nodes != len(s.Nodes) || h.capacity != s.Capacity || h.need != need {
+		*h = held{len(s.Nodes), s.Capacity, need, 0}
+		for _, n := range s.Nodes {
+			if n.Holds(need) {
+				h.count++
+			}
+		}
+	}
+	return h.count
 }
 
 // admit rejects jobs whose tasks must start together and do not fit at once, even if nothing runs.
@@ -277,7 +271,7 @@ func (f *prophet) startNext(now timeline.Time, p *book.Plan) bool {
 			return false
 		}
 	}
-	if len(f.queue.Jobs) == 0 || len(f.openNodes(p)) == 0 {
+	if len(f.queue.Jobs) == 0 || len(f.open.find(f.decision, p, f.queue.Jobs)) == 0 {
 		return false
 	}
 	f.consider(p)

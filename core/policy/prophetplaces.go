@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy/queue"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -170,9 +171,9 @@ func (f *prophet) find(p *book.Plan, a *applicant) {
 // the same step, and room that the plan knows of was reported before.
 func (f *prophet) search(p *book.Plan, a *applicant) {
 	a.places = a.places[:0]
-	nodes := f.openNodes(p)
+	nodes := f.open.find(f.decision, p, f.queue.Jobs)
 	if a.tasks == 1 {
-		nodes = f.taking
+		nodes = f.open.taking
 	}
 	for _, n := range nodes {
 		if on, room := a.room(p, n); room {
@@ -181,33 +182,54 @@ func (f *prophet) search(p *book.Plan, a *applicant) {
 	}
 }
 
-// openNodes returns a superset of the nodes with room for any job in the queue, by NodeID: the nodes with room for
-// f.least. The queue must not be empty.
-func (f *prophet) openNodes(p *book.Plan) []*book.NodeState {
-	if f.opened == f.decision {
-		return f.open
+// openNodes are the nodes with room for what each job in the queue needs at least: a superset of those with room for
+// any of the jobs.
+type openNodes struct {
+	least  resource.Vector   // what each job in the queue needs at least
+	left   bool              // a job has left the queue since least was computed
+	all    []*book.NodeState // nodes with room for least, by NodeID
+	taking []*book.NodeState // nodes of all that took new work when all was computed
+	found  uint64            // the decision of all; 0 if least has changed since
+}
+
+// needs says that a job in the queue has a need.
+func (o *openNodes) needs(need resource.Vector) {
+	if !o.least.FitsIn(need) {
+		o.least, o.found = o.least.Min(need), 0
 	}
-	if f.left {
-		f.left, f.least = false, f.queue.Jobs[0].With.need
-		for i := range f.queue.Jobs {
-			f.least = f.least.Min(f.queue.Jobs[i].With.need)
+}
+
+// find returns the nodes for a decision. There must be jobs in the queue.
+func (o *openNodes) find(decision uint64, p *book.Plan, jobs []queue.Entry[*applicant]) []*book.NodeState {
+	if o.found == decision {
+		return o.all
+	}
+	if o.left {
+		o.left, o.least = false, jobs[0].With.need
+		for i := range jobs {
+			o.least = o.least.Min(jobs[i].With.need)
 		}
 	}
-	f.opened, f.open, f.taking = f.decision, f.open[:0], f.taking[:0]
-	for n, ok := p.FirstOpen(f.least, 0); ok; n, ok = p.FirstOpen(f.least, n.ID+1) {
-		if f.open = append(f.open, n); p.Takes(n) {
-			f.taking = append(f.taking, n)
+	o.found, o.all, o.taking = decision, o.all[:0], o.taking[:0]
+	for n, ok := p.FirstOpen(o.least, 0); ok; n, ok = p.FirstOpen(o.least, n.ID+1) {
+		if o.all = append(o.all, n); p.Takes(n) {
+			o.taking = append(o.taking, n)
 		}
 	}
-	return f.open
+	return o.all
+}
+
+// touch drops a node on which a task was started if it has too little room now.
+func (o *openNodes) touch(n *book.NodeState) {
+	if at, ok := slices.BinarySearchFunc(o.all, n.ID, nodeByID); ok && !o.least.FitsIn(n.Free) {
+		o.all = slices.Delete(o.all, at, at+1)
+	}
 }
 
 // touch notes that a task was started on n.
 func (f *prophet) touch(n *book.NodeState) {
 	f.touched = append(f.touched, n)
-	if at, ok := slices.BinarySearchFunc(f.open, n.ID, nodeByID); ok && !f.least.FitsIn(n.Free) {
-		f.open = slices.Delete(f.open, at, at+1)
-	}
+	f.open.touch(n)
 }
 
 func nodeByID(n *book.NodeState, id cluster.NodeID) int { return cmp.Compare(n.ID, id) }
