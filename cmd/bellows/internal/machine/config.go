@@ -113,7 +113,7 @@ daemon works out: see "bellows up --help".`,
 				return err
 			}
 			if asJSON {
-				return terminal.WriteJSON(cmd.OutOrStdout(), shownConfig{o.file, o.rows()})
+				return terminal.WriteJSON(cmd.OutOrStdout(), shownConfig{o.origins.file, o.rows()})
 			}
 			return o.show(cmd.OutOrStdout())
 		},
@@ -135,7 +135,7 @@ type shownConfig struct {
 
 // show prints all settings.
 func (o *upOptions) show(w io.Writer) error {
-	fmt.Fprintf(w, "configuration file: %s\n\n", cmp.Or(o.file, "none"))
+	fmt.Fprintf(w, "configuration file: %s\n\n", cmp.Or(o.origins.file, "none"))
 	t := terminal.NewTable("SETTING", "VALUE", "FROM")
 	t.Shrinks = 2
 	for _, r := range o.rows() {

@@ -217,13 +217,13 @@ func (o *upOptions) configure(given *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	o.again = o.arguments(given)
+	o.origins.again = o.arguments(given)
 	for _, s := range o.table() {
 		for name := range s.named() {
-			o.from[s.field()+" "+name] = "flag"
+			o.origins.set(s.field()+" "+name, "flag")
 		}
 		if s.named() == nil && given.Changed(s.flag) {
-			o.from[s.field()] = "flag"
+			o.origins.set(s.field(), "flag")
 		}
 	}
 	if path == "" {
@@ -239,13 +239,14 @@ func (o *upOptions) configure(given *pflag.FlagSet) error {
 // apply sets the settings of a configuration file that no flag has set. Settings of the file's policy do not apply
 // where a flag names another policy.
 func (o *upOptions) apply(path string, entries []entry) error {
-	o.file = path
+	o.origins.file = path
 	table := o.table()
 	for _, e := range entries {
-		if o.from[e.name] != "" || e.flag == "set" && o.from["policy"] == "flag" && !strings.HasPrefix(e.text, o.policy+".") {
+		if o.origins.stated(e.name) || e.flag == "set" && o.origins.of("policy") == "flag" &&
+			!strings.HasPrefix(e.text, o.policy+".") {
 			continue
 		}
-		o.from[e.name] = fmt.Sprintf("%s:%d", path, e.line)
+		o.origins.set(e.name, fmt.Sprintf("%s:%d", path, e.line))
 		i := slices.IndexFunc(table, func(s setting) bool { return s.flag == e.flag })
 		if err := table[i].value.Set(e.text); err != nil {
 			return fault.At(path, e.line, "%s %s: %v", e.name, e.text, err)

@@ -96,7 +96,7 @@ func TestReadConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range o.table() {
-		if s.named() == nil && o.from[s.field()] == "" {
+		if s.named() == nil && !o.origins.stated(s.field()) {
 			t.Errorf("the file with all settings has no %s: add it", s.field())
 		}
 	}
@@ -124,7 +124,7 @@ func TestReadConfig(t *testing.T) {
 		Queues: map[string]cluster.Limits{"": {cluster.QuotaWaiting: {Most: 7}}, "batch": {cluster.QuotaCPU: {Most: 1500}}}}):
 		t.Errorf("quotas %+v", c.Driver.Quotas)
 	case c.Agent.OutputLimit != resource.MiB || c.Agent.SwapBudget != 200*resource.GB ||
-		c.Agent.Memory.PuffRatio != 0.2 || !c.Driver.Keeps || !o.verbose || c.Configuration != o.file:
+		c.Agent.Memory.PuffRatio != 0.2 || !c.Driver.Keeps || !o.verbose || c.Configuration != o.origins.file:
 		t.Errorf("daemon %+v", c)
 	}
 }
@@ -149,7 +149,8 @@ func TestFlagsTakePrecedence(t *testing.T) {
 		t.Errorf("no rows of %v", want)
 	}
 	// The daemon that --detach starts gets the flags, and reads the file itself.
-	if again := strings.Join(o.again, " "); strings.Contains(again, "gaps") || strings.Contains(again, "verbose") ||
+	if again := strings.Join(o.origins.again, " "); strings.Contains(again, "gaps") ||
+		strings.Contains(again, "verbose") ||
 		!strings.Contains(again, "--config="+path) {
 		t.Errorf("arguments %s", again)
 	}
@@ -162,8 +163,8 @@ func TestFlagsTakePrecedence(t *testing.T) {
 		t.Error(err)
 	}
 	none, err := withArguments(t)
-	if err != nil || none.file != "" {
-		t.Errorf("a daemon with its own state directory read %q: %v", none.file, err)
+	if err != nil || none.origins.file != "" {
+		t.Errorf("a daemon with its own state directory read %q: %v", none.origins.file, err)
 	}
 	for _, r := range none.rows() {
 		if r.From != "default" {

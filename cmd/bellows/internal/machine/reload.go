@@ -17,7 +17,7 @@ func (o *upOptions) rereads() func() (daemon.Reread, error) {
 	}
 	return func() (daemon.Reread, error) {
 		now, cmd := newUp()
-		if err := cmd.ParseFlags(o.again[1:]); err != nil {
+		if err := cmd.ParseFlags(o.origins.again[1:]); err != nil {
 			return daemon.Reread{}, err
 		}
 		if err := now.configure(cmd.Flags()); err != nil {
@@ -33,7 +33,7 @@ func (o *upOptions) rereads() func() (daemon.Reread, error) {
 				delete(inForce, c.Setting)
 			}
 		}
-		return daemon.Reread{File: now.file, Applied: applied, Waiting: waiting, Level: now.level(), Keep: now.keep,
+		return daemon.Reread{File: now.origins.file, Applied: applied, Waiting: waiting, Level: now.level(), Keep: now.keep,
 			Quotas: now.quotas(), OutputLimit: now.output, Certificate: c.Certificate}, nil
 	}
 }

@@ -174,12 +174,12 @@ type row struct {
 func (o *upOptions) rows() []row {
 	var all []row
 	add := func(s *setting, name, value string) {
-		all = append(all, row{Setting: name, Value: value, From: cmp.Or(o.from[name], "default"), Reloads: s.reloads})
+		all = append(all, row{Setting: name, Value: value, From: o.origins.of(name), Reloads: s.reloads})
 	}
 	for _, s := range o.table() {
 		if s.named() == nil {
 			value := s.value.String()
-			if o.from[s.field()] != "" {
+			if o.origins.stated(s.field()) {
 				value = cmp.Or(value, "0") // as it was given
 			}
 			add(&s, s.field(), value)

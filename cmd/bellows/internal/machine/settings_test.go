@@ -95,7 +95,7 @@ func TestQuotasAreArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := strings.Join(o.again, "|")
+	again := strings.Join(o.origins.again, "|")
 	for _, want := range []string{"|--user-quota|ada.memory=none|--user-quota|running=10 refuses",
 		"|--queue-quota|batch.cpus=2"} {
 		if !strings.Contains(again, want) {

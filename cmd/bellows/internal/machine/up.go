@@ -90,17 +90,31 @@ type upOptions struct {
 	accept bool   // a store that is damaged or behind
 	log    string // path of the log; empty for standard error
 
-	// configure sets the fields below.
+	origins origins // configure sets them
+}
+
+// origins are where the settings come from.
+type origins struct {
 	file  string            // the configuration file that was read; empty if there is none
-	from  map[string]string // where the value of each row comes from: flag, or FILE:LINE; missing is the default
+	rows  map[string]string // where the value of each row comes from: flag, or FILE:LINE; missing is the default
 	again []string          // arguments that start the same daemon
 }
+
+// set says where the value of a row comes from.
+func (o *origins) set(row, from string) { o.rows[row] = from }
+
+// stated reports whether the value of a row is not the default.
+func (o *origins) stated(row string) bool { return o.rows[row] != "" }
+
+// of returns where the value of a row comes from.
+func (o *origins) of(row string) string { return cmp.Or(o.rows[row], "default") }
 
 // newUpOptions returns the defaults.
 func newUpOptions() *upOptions {
 	return &upOptions{policy: "yarn-me", still: "lends", flex: "default", format: logText, settings: map[string]string{},
-		users: quotaFlag{}, queues: quotaFlag{}, from: map[string]string{}, output: agent.DefaultOutputLimit,
-		keep: retention.Rule{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
+		users: quotaFlag{}, queues: quotaFlag{}, origins: origins{rows: map[string]string{}},
+		output: agent.DefaultOutputLimit,
+		keep:   retention.Rule{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
 }
 
 func upCommand() *cobra.Command {
@@ -251,8 +265,8 @@ func (o *upOptions) daemon() (daemon.Config, error) {
 		return daemon.Config{}, err
 	}
 	return daemon.Config{State: o.place.State, Socket: o.place.Socket, Door: door, Operators: o.operators,
-		Configuration: o.file, MeasureDisk: o.from["disk"] == "", AcceptStore: o.accept, Version: command.VersionText(),
-		Listen: o.listen.address, Certificate: certificate,
+		Configuration: o.origins.file, MeasureDisk: !o.origins.stated("disk"), AcceptStore: o.accept,
+		Version: command.VersionText(), Listen: o.listen.address, Certificate: certificate,
 		Agent: agent.Config{Capacity: capacity, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
 		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Quotas: o.quotas(),
 			Patience: Patience}}, nil
@@ -294,7 +308,7 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	log := filepath.Join(o.place.State, "daemon.log")
-	child := exec.Command(self, append(o.again, "--log", log)...)
+	child := exec.Command(self, append(o.origins.again, "--log", log)...)
 	child.Dir = "/"
 	var said bytes.Buffer
 	child.Stderr = &said // until the daemon answers; then its standard error is the log
