@@ -26,7 +26,7 @@ type container struct {
 	stopped  bool            // its programs are suspended
 	// its memory is out, or on its way out, for another party than the memory manager: see sendOut
 	out    bool
-	parked resource.Amount // part of swapped for which no swap is used: see run.freePageOut
+	parked resource.Amount // part of swapped for which no swap is used: see policy.Traits.FreePageOut
 	since  timeline.Time   // when they were suspended
 	stood  time.Duration   // how long they were suspended before
 

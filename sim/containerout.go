@@ -27,7 +27,7 @@ func (r *run) sendOut(c *container) {
 	r.stand(c, false)
 	k.input.Out = append(k.input.Out, memory.Out{Container: c.id()})
 	switch bytes := min(c.resident, r.nodes[k.node].swap); {
-	case r.freePageOut:
+	case r.traits.FreePageOut:
 		c.parked += c.resident
 		c.resident, c.swapped = 0, c.swapped+c.resident
 		r.leftMemory(c)

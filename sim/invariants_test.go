@@ -63,7 +63,7 @@ func (r *run) checkNodeUse(t *rapid.T, p *node) {
 func (r *run) checkReported(t *rapid.T, task *task) {
 	state := r.engine.Snapshot().Nodes[task.node].Tasks
 	at := slices.IndexFunc(state, func(s *book.TaskState) bool { return s.ID == task.id })
-	if _, atOnce := r.protocol.(*direct); !r.looksAhead || !atOnce || at < 0 || !state[at].Running {
+	if _, atOnce := r.protocol.(*direct); !r.traits.LooksAhead || !atOnce || at < 0 || !state[at].Running {
 		return
 	}
 	if still := task.stillFor() != 0; still != state[at].Suspended {

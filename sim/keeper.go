@@ -72,14 +72,6 @@ func (r *run) request(k *keeper, c *container) {
 	r.wake(k)
 }
 
-// wake steps a manager as soon as the present happening has been handled.
-func (r *run) wake(k *keeper) {
-	if !k.awake && !k.gone {
-		k.awake = true
-		r.awake = append(r.awake, k)
-	}
-}
-
 // memoryChanged has a changed container sampled: now, or with the next look.
 func (r *run) memoryChanged(k *keeper, c *container) {
 	if r.config.ObserveContainers != nil {

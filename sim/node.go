@@ -151,13 +151,6 @@ func (r *run) vacate(t *task) {
 	r.unsettle(t.node)
 }
 
-func (r *run) unsettle(n cluster.NodeID) {
-	if here := &r.nodes[n]; !here.unsettled {
-		here.unsettled = true
-		r.unsettled = append(r.unsettled, n)
-	}
-}
-
 // settleAll computes the pace of the tasks on all nodes where something has changed.
 func (r *run) settleAll() {
 	for _, n := range r.unsettled {
@@ -182,7 +175,7 @@ func (r *run) settle(id cluster.NodeID) {
 		}
 	}
 	here.crowded = over
-	if r.looksAhead {
+	if r.traits.LooksAhead {
 		r.reportPressure(id)
 	}
 	if r.recorder != nil {

@@ -26,7 +26,7 @@ func (r *run) report(t *task, e cluster.Event) {
 // reportPhase reports the phase that a task has entered, to a policy that looks ahead. A phase of the truth is one of
 // the forecast only if the forecast has as many phases; the first is reported by the launch.
 func (r *run) reportPhase(t *task) {
-	if !r.looksAhead || t.found != nil {
+	if !r.traits.LooksAhead || t.found != nil {
 		return
 	}
 	forecast := t.job.Stages[t.id.Stage].Phases
@@ -43,7 +43,7 @@ func (r *run) reportPhase(t *task) {
 func (r *run) reportStill(t *task) {
 	now := t.stillFor()
 	if t.holding == nil {
-		if !t.launched || !r.looksAhead && !r.config.Lends || now == 0 {
+		if !t.launched || !r.traits.LooksAhead && !r.config.Lends || now == 0 {
 			return
 		}
 		t.holding = new(holding)

@@ -25,20 +25,12 @@ type run struct {
 	taught []*job
 	// returning are the tasks whose memory is to come back and is not free yet, in the order in which they were resumed.
 	returning []*task
-	// looksAhead says that the policy requests reports of the progress of tasks.
-	looksAhead bool
-	stops      bool // the policy may stop running tasks
+	traits    policy.Traits // of the policy
 
-	// freePageOut says that the memory of FLEX containers leaves and comes back at once and at no cost: see policy.Traits.
-	freePageOut bool
-
-	engine   *engine.Engine
-	agenda   agenda
-	now      timeline.Time
-	jobs     []*job
-	coming   []*job         // jobs that wait for no other and are not on the agenda yet, in the order of their arrival
-	after    map[int][]*job // jobs that wait for a job, by its index
-	byID     map[cluster.JobID]*job
+	engine *engine.Engine
+	agenda agenda
+	now    timeline.Time
+	submitted
 	protocol protocol
 	used     usage
 	capacity usage // of the nodes present
@@ -55,21 +47,64 @@ type run struct {
 	answers map[cluster.NodeID]cluster.Event
 
 	recorder *recorder
-	uses     map[*task]resource.Vector     // use of each task, if it is recorded
 	idle     map[cluster.NodeID][]executor // executors that can be taken over
 
-	// The following fields are used only if the workload is fluid: resources can be contended, or tasks have phases.
+	contention
+	managers
+}
+
+// submitted are the jobs of the workload.
+type submitted struct {
+	jobs   []*job
+	byID   map[cluster.JobID]*job
+	coming []*job         // jobs that wait for no other and are not on the agenda yet, in the order of their arrival
+	after  map[int][]*job // jobs that wait for a job, by its index
+}
+
+// add adds a job; another must not have its ID.
+func (s *submitted) add(j *job) error {
+	if _, twice := s.byID[j.ID]; twice {
+		return fmt.Errorf("job %q id %d: another job has it", j.Name, j.ID)
+	}
+	s.jobs, s.byID[j.ID] = append(s.jobs, j), j
+	if j.After >= 0 {
+		s.after[j.After] = append(s.after[j.After], j)
+	}
+	return nil
+}
+
+// contention is the true state of the nodes. It is kept only if the workload is fluid: resources can be contended, or
+// tasks have phases.
+type contention struct {
 	fluid     bool
 	nodes     []node
 	unsettled []cluster.NodeID // to be settled
 	scratch   []claim
 	audit     func(*node) // for tests: called when a node has been settled
+}
 
-	// The following fields are used only if the workload has FLEX jobs.
+// unsettle has the pace of the tasks on a node computed.
+func (c *contention) unsettle(n cluster.NodeID) {
+	if here := &c.nodes[n]; !here.unsettled {
+		here.unsettled = true
+		c.unsettled = append(c.unsettled, n)
+	}
+}
+
+// managers are the memory managers of the nodes, if the workload has FLEX jobs.
+type managers struct {
 	keepers    []*keeper // by node; nil without FLEX jobs
 	parameters memory.Parameters
 	awake      []*keeper // to be stepped
 	still      int       // steps of memory managers since a task was last launched, entered a phase or ended
+}
+
+// wake steps a manager as soon as the present happening has been handled.
+func (m *managers) wake(k *keeper) {
+	if !k.awake && !k.gone {
+		k.awake = true
+		m.awake = append(m.awake, k)
+	}
 }
 
 // protocol is how the cluster acquires and reports work: by heartbeats or at once.
@@ -124,10 +159,10 @@ func newRun(c Config, w *workload.Workload, p policy.Policy) (*run, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), looksAhead: p.Traits().LooksAhead,
-		stops: p.Traits().Stops, freePageOut: p.Traits().FreePageOut, byID: map[cluster.JobID]*job{},
-		after: map[int][]*job{}, answers: map[cluster.NodeID]cluster.Event{}, idle: map[cluster.NodeID][]executor{},
-		result: &Result{}, recorder: newRecorder(c.Series), uses: map[*task]resource.Vector{}}
+	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), traits: p.Traits(),
+		submitted: submitted{byID: map[cluster.JobID]*job{}, after: map[int][]*job{}},
+		answers:   map[cluster.NodeID]cluster.Event{}, idle: map[cluster.NodeID][]executor{}, result: &Result{},
+		recorder: newRecorder(c.Series)}
 	if err := r.load(w); err != nil {
 		return nil, err
 	}
@@ -212,8 +247,8 @@ func (r *run) load(w *workload.Workload) error {
 			t = withCoordinator(t, r.config.Coordinator)
 		}
 		j := &job{Job: t, index: int32(i)}
-		if _, twice := r.byID[t.ID]; twice {
-			return fmt.Errorf("job %q id %d: another job has it", t.Name, t.ID)
+		if err := r.add(j); err != nil {
+			return err
 		}
 		for s := range t.Stages {
 			j.unstarted += t.Stages[s].Tasks
@@ -221,11 +256,6 @@ func (r *run) load(w *workload.Workload) error {
 				j.unended += t.Stages[s].Tasks
 			}
 		}
-		r.jobs = append(r.jobs, j)
-		if j.After >= 0 {
-			r.after[j.After] = append(r.after[j.After], j)
-		}
-		r.byID[t.ID] = j
 		r.result.Jobs = append(r.result.Jobs, JobResult{ID: t.ID, Name: t.Name, Submitted: t.Submitted})
 	}
 	return nil
@@ -257,7 +287,7 @@ func (r *run) prepare() error {
 	pauses := slices.ContainsFunc(r.config.Incidents, func(i Incident) bool { return i.Kind == JobPause })
 	pauses = pauses || r.config.Begin.stopsTasks()
 	// it may throttle or stop tasks; nodes are recorded
-	r.fluid = r.fluid || r.looksAhead || r.stops || r.config.Series.Nodes || pauses
+	r.fluid = r.fluid || r.traits.LooksAhead || r.traits.Stops || r.config.Series.Nodes || pauses
 	if !r.fluid {
 		return nil
 	}

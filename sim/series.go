@@ -50,6 +50,7 @@ type recorder struct {
 	since      timeline.Time
 	held       [3]resource.Vector // capacity, granted, used
 	sums       [][3][resource.NumKinds]float64
+	uses       map[*task]resource.Vector
 }
 
 const (
@@ -65,7 +66,8 @@ func newRecorder(o SeriesOptions) *recorder {
 	if o.Limit == 0 {
 		o.Limit = usualSamples
 	}
-	return &recorder{resolution: timeline.Time(o.Resolution), limit: o.Limit}
+	return &recorder{resolution: timeline.Time(o.Resolution), limit: o.Limit,
+		uses: map[*task]resource.Vector{}}
 }
 
 // change records a change of one of the held vectors from now on.
@@ -149,11 +151,11 @@ func (r *run) use(t *task, to resource.Vector) {
 	if r.recorder == nil {
 		return
 	}
-	r.recorder.change(r.now, ofUsed, r.uses[t], to)
+	r.recorder.change(r.now, ofUsed, r.recorder.uses[t], to)
 	if to == (resource.Vector{}) {
-		delete(r.uses, t)
+		delete(r.recorder.uses, t)
 	} else {
-		r.uses[t] = to
+		r.recorder.uses[t] = to
 	}
 }
 

@@ -19,8 +19,8 @@ func (p *Plan) Best(need resource.Vector, less func(a, b *NodeState) bool) (best
 		}
 	}
 	if p.AtOnce() {
-		p.file()
-		p.open.each(1, need, func(id cluster.NodeID) { consider(p.Nodes[id]) })
+		p.rooms.file()
+		p.rooms.open.each(1, need, func(id cluster.NodeID) { consider(p.Nodes[id]) })
 		return best, best != nil
 	}
 	for _, id := range p.Changes.Heartbeats {

@@ -109,19 +109,19 @@ func (s *Snapshot) CheckFits(j *cluster.Job, elastic bool) error {
 }
 
 // Largest returns, per resource, the most that fits on any empty node.
-func (s *Snapshot) Largest() resource.Vector { return s.largest }
+func (s *Snapshot) Largest() resource.Vector { return s.rooms.largest }
 
 // count adds the resources of a node to those of the cluster.
 func (s *Snapshot) count(n *cluster.Node) {
 	s.Unknown |= n.Unknown
 	s.Capacity = s.Unknown.In(s.Capacity.Add(n.Capacity), 0)
-	s.largest = s.largest.Max(n.Room())
+	s.rooms.largest = s.rooms.largest.Max(n.Room())
 	s.Present++
 }
 
 // recount counts all nodes. It is needed only after a node has left.
 func (s *Snapshot) recount() {
-	s.Capacity, s.Unknown, s.largest, s.Present = resource.Vector{}, 0, resource.Vector{}, 0
+	s.Capacity, s.Unknown, s.rooms.largest, s.Present = resource.Vector{}, 0, resource.Vector{}, 0
 	for _, n := range s.Nodes {
 		if !n.Gone {
 			s.count(&n.Node)

@@ -25,15 +25,15 @@ type unanswered struct {
 	grant resource.Vector
 }
 
-// order returns the newest order about a field of what is wanted of t; nil if there is none.
-func (t *TaskState) order(f cluster.WantField) *Order {
+// order returns the newest order about a field; nil if there is none.
+func (o *Orders) order(f cluster.WantField) *Order {
 	switch {
-	case f == cluster.WantSize && t.Resized != nil:
-		return &t.Resized.Order
-	case f == cluster.WantHold && t.Hold != nil:
-		return &t.Hold.Order
-	case f == cluster.WantBound && t.Throttled != nil:
-		return &t.Throttled.Order
+	case f == cluster.WantSize && o.Resized != nil:
+		return &o.Resized.Order
+	case f == cluster.WantHold && o.Hold != nil:
+		return &o.Hold.Order
+	case f == cluster.WantBound && o.Throttled != nil:
+		return &o.Throttled.Order
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (p *Plan) close(why Why) ([]cluster.Decision, error) {
 	p.wakeForRetry()
 	p.explainRest(why)
 	p.Changes.reset()
-	p.freeSlots, p.vacated = append(p.freeSlots, p.vacated...), p.vacated[:0]
+	p.slots.clear()
 	return p.decisions, p.err
 }
 

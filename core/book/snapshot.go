@@ -51,20 +51,12 @@ type Snapshot struct {
 	byJob   map[cluster.JobID]*JobState
 	byTask  taskTable
 	byName  map[string]*NodeState
-	largest resource.Vector // of the nodes that have not left: see Largest
-	// The indexes are updated when they are read: where nodes report by heartbeats, policies do not read them.
-	open    roomIndex    // nodes that are not reserved
-	kept    roomIndex    // nodes that are reserved
-	unfiled []*NodeState // nodes changed since the last update
+	rooms   rooms
 	leveled leveled
 	retries retries
 	gate    gate
-	spare   []*TaskState
-	// Slots of jobs: as many as were ever taken at a time; free ones; and those of jobs that were retired in this step, in
-	// which a policy may still look up what it filed there.
-	slots              int
-	freeSlots, vacated []int
-	wake               timeline.Time // the newest step that Plan.WakeBy has requested
+	slots   slots
+	wake    timeline.Time // the newest step that Plan.WakeBy has requested
 }
 
 // Changes names what has changed since the policy last decided. Its slices may name an item more than once.

@@ -224,7 +224,7 @@ func (s *Snapshot) submit(job *cluster.Job) error {
 	if err := job.Check(); err != nil {
 		return err
 	}
-	j := &JobState{Job: job, Slot: s.takeSlot(), Progress: make([]StageState, len(job.Stages)), Steered: true,
+	j := &JobState{Job: job, Slot: s.slots.take(), Progress: make([]StageState, len(job.Stages)), Steered: true,
 		Since: job.Submitted}
 	if job.Held {
 		j.paused.parts = []pausedPart{{}}
@@ -304,19 +304,29 @@ func (s *Snapshot) retire(now timeline.Time, j *JobState) {
 	s.giveBack(j)
 	s.Jobs = slices.Delete(s.Jobs, at, at+1)
 	delete(s.byJob, j.ID)
-	s.vacated = append(s.vacated, j.Slot)
+	s.slots.vacated = append(s.slots.vacated, j.Slot)
 }
 
-// takeSlot returns a free slot for a job.
-func (s *Snapshot) takeSlot() int {
-	if last := len(s.freeSlots) - 1; last >= 0 {
-		slot := s.freeSlots[last]
-		s.freeSlots = s.freeSlots[:last]
+// slots are the slots of jobs: as many as were ever taken at a time; free ones; and those of jobs that were retired in
+// this step, in which a policy may still look up what it filed there.
+type slots struct {
+	taken         int
+	free, vacated []int
+}
+
+// take returns a free slot for a job.
+func (s *slots) take() int {
+	if last := len(s.free) - 1; last >= 0 {
+		slot := s.free[last]
+		s.free = s.free[:last]
 		return slot
 	}
-	s.slots++
-	return s.slots - 1
+	s.taken++
+	return s.taken - 1
 }
+
+// clear frees the slots that were vacated, at the end of a step.
+func (s *slots) clear() { s.free, s.vacated = append(s.free, s.vacated...), s.vacated[:0] }
 
 // answer records what became of a decision that a driver carries out.
 func (s *Snapshot) answer(now timeline.Time, e *cluster.Event) error {
@@ -475,12 +485,7 @@ func (p *StageState) nextIndex() int32 {
 // book places a task on a node.
 func (s *Snapshot) book(at timeline.Time, j *JobState, id cluster.TaskID, n *NodeState, grant resource.Vector,
 	byPhase bool) *TaskState {
-	var t *TaskState
-	if last := len(s.spare) - 1; last >= 0 {
-		t, s.spare = s.spare[last], s.spare[:last]
-	} else {
-		t = new(TaskState)
-	}
+	t := s.byTask.spared()
 	stage := &j.Stages[id.Stage]
 	*t = TaskState{} // a literal with these fields would be copied
 	t.ID, t.Job, t.Node, t.Grant, t.Booked = id, j, n, grant, at
@@ -553,7 +558,7 @@ func (s *Snapshot) end(now, ended timeline.Time, id cluster.TaskID, outcome clus
 		s.retire(now, j)
 	}
 	// The caller may still read t during this step; it is reused only by later bookings.
-	s.spare = append(s.spare, t)
+	s.byTask.spare = append(s.byTask.spare, t)
 	return nil
 }
 

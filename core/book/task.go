@@ -23,9 +23,10 @@ type TaskState struct {
 	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
 	// others.
 	Killing, Preempting bool
-	// Suspended says that the programs of the task make no progress, Idle that they have nothing to do, Lends that others
-	// may use what it does not hold meanwhile.
-	Suspended, Idle, Lends bool
+	// Idle says that the programs of the task have nothing to do, Lends that others may use what it does not hold while
+	// it has nothing to do or is suspended.
+	Idle, Lends bool
+	Suspension
 	// ByPhase says that the task is granted what each phase of its forecast demands, and is resized from phase to phase.
 	ByPhase bool
 
@@ -44,18 +45,58 @@ type TaskState struct {
 	Decision cluster.DecisionID
 	// Mark is the note of a policy that preempts tasks.
 	Mark Mark
-	// Phase is the phase that the task is known to have reached, an index of its stage's Phases, and PhaseSince when it
-	// entered it, at first Launched. Meaningful if Running.
+	Reached
+	PagedOut
+	Orders
+}
+
+// Reached is the phase that a running task is known to have reached.
+type Reached struct {
+	// Phase is an index of the Phases of its stage, and PhaseSince is when it entered that phase, at first Launched.
 	Phase      int32
 	PhaseSince timeline.Time
-	// SuspendedSince is when the task stopped, and SuspendedBy are its holders; meaningful if Suspended. SuspendedFor is
-	// how long it was suspended before, in all.
+}
+
+// enter records that a task entered a phase at a time.
+func (r *Reached) enter(phase int32, at timeline.Time) { r.Phase, r.PhaseSince = phase, at }
+
+// Suspension says whether a task is kept from making progress, by whom, and for how long.
+type Suspension struct {
+	// Suspended says that the programs of the task make no progress.
+	Suspended bool
+	// SuspendedBy are its holders, and SuspendedSince is when it stopped; zero unless it is suspended.
 	SuspendedBy    cluster.Holders
 	SuspendedSince timeline.Time
-	SuspendedFor   time.Duration
-	// Out is how much memory of its grant has left its node, because its owner wants that while the task is paused, in
-	// bytes. PagedOutLent is the part others may use; all of it until page-in is ordered.
+	// SuspendedFor is how long it was suspended before, in all.
+	SuspendedFor time.Duration
+}
+
+// begin suspends a task that is not suspended.
+func (s *Suspension) begin(now timeline.Time, by cluster.Holders) {
+	s.Suspended, s.SuspendedSince, s.SuspendedBy = true, now, by
+}
+
+// end ends a suspension.
+func (s *Suspension) end(now timeline.Time) {
+	s.SuspendedFor += now.Sub(s.SuspendedSince)
+	s.Suspended, s.SuspendedSince, s.SuspendedBy = false, 0, 0
+}
+
+// PagedOut says how much of its memory a task does not have, bytes.
+type PagedOut struct {
+	// Out is how much memory of its grant has left its node, because its owner wants that while the task is paused.
+	// PagedOutLent is the part others may use; all of it until page-in is ordered.
 	Out, PagedOutLent resource.Amount
+}
+
+// returns is how much memory is to come back to a task with a grant of memory. Its node holds the task until that is
+// free.
+func (o *PagedOut) returns(memory resource.Amount) resource.Amount {
+	return max(0, min(o.Out, memory)-o.PagedOutLent)
+}
+
+// Orders are the newest orders about a running task, by the field of what is wanted of it.
+type Orders struct {
 	// Hold is the newest order to stop the task or to let it go on; nil if there was none.
 	Hold *Hold
 	// Throttled is what bounds the task's use of rates; nil if it was never throttled. Bounded returns it while it lasts.

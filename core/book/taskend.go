@@ -56,7 +56,7 @@ func (s *Snapshot) enterPhase(now timeline.Time, e *cluster.Event) error {
 	if err := t.CheckPhase(now, e); err != nil {
 		return err
 	}
-	t.Phase, t.PhaseSince = e.Phase, phaseEntered(e, now)
+	t.enter(e.Phase, phaseEntered(e, now))
 	phases := t.Stage().Phases
 	if total := sumPhases(phases); total > 0 && t.Duration > 0 {
 		left := float64(sumPhases(phases[t.Phase:])) / float64(total)
@@ -114,7 +114,7 @@ func (s *Snapshot) stand(now timeline.Time, id cluster.TaskID, by cluster.Holder
 		s.relend(t)
 		return nil
 	}
-	t.Suspended, t.SuspendedSince, t.SuspendedBy = true, now, by
+	t.Suspension.begin(now, by)
 	s.relend(t)
 	s.progressed(now, t)
 	return nil
@@ -130,8 +130,7 @@ func (s *Snapshot) goOn(now timeline.Time, id cluster.TaskID) error {
 		return fmt.Errorf("task %s goes on: it does not stand still", id)
 	}
 	usual := t.usualEnd(now)
-	t.SuspendedFor += now.Sub(t.SuspendedSince)
-	t.Suspended, t.SuspendedSince, t.SuspendedBy = false, 0, 0
+	t.Suspension.end(now)
 	s.relend(t)
 	t.endsAt(now, usual)
 	s.progressed(now, t)

@@ -7,6 +7,17 @@ import "github.com/bellows-rm/bellows/core/cluster"
 type taskTable struct {
 	slots []*TaskState // as many as a power of two, nil is free; a task is in the first slot that was free from its own on
 	tasks int
+	spare []*TaskState // of tasks that have ended, to be used again
+}
+
+// spared returns a TaskState to be used again, or a new one.
+func (x *taskTable) spared() (t *TaskState) {
+	last := len(x.spare) - 1
+	if last < 0 {
+		return new(TaskState)
+	}
+	t, x.spare = x.spare[last], x.spare[:last]
+	return t
 }
 
 // slot is where a task is looked for first. Neighbours in a stage must not be neighbours here.

@@ -126,8 +126,8 @@ func (s *Snapshot) orFull(j *JobState, stage int, n cluster.NodeID, why cluster.
 // complete adds to NoRoom which resource is lacking.
 func (s *Snapshot) complete(why cluster.Reason) cluster.Reason {
 	if why.Code == cluster.NoRoom {
-		return why.Lacking(!s.someHas(resource.Memory, resource.Amount(why.A)),
-			!s.someHas(resource.CPU, resource.Amount(why.B)))
+		return why.Lacking(!s.rooms.someHas(resource.Memory, resource.Amount(why.A)),
+			!s.rooms.someHas(resource.CPU, resource.Amount(why.B)))
 	}
 	return why
 }
