@@ -1,7 +1,7 @@
 // Package executor is the protocol of pools of warm executors, and a library for both of its sides in Go: executors,
 // which run tasks of one application after another without being started again, and applications, which submit tasks.
-// It imports nothing of this module, so that programs of users can import it. docs/pools.md describes the protocol
-// for other languages.
+// It imports nothing of this module, so that programs of users can import it. docs/reference/pool-protocol.md describes
+// the protocol for other languages.
 package executor
 
 import (

@@ -5,8 +5,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// rooms find nodes by what they have free. The indexes are updated when they are read: where nodes report by heartbeats,
-// policies do not read them.
+// rooms find nodes by what they have free. The indexes are updated when they are read: where nodes report by
+// heartbeats, policies do not read them.
 type rooms struct {
 	open    roomIndex       // nodes that are not reserved
 	kept    roomIndex       // nodes that are reserved

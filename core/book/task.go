@@ -60,7 +60,7 @@ type Reached struct {
 // enter records that a task entered a phase at a time.
 func (r *Reached) enter(phase int32, at timeline.Time) { r.Phase, r.PhaseSince = phase, at }
 
-// Suspension says whether a task is kept from making progress, by whom, and for how long.
+// Suspension says whether holders keep a task from making progress, and for how long.
 type Suspension struct {
 	// Suspended says that the programs of the task make no progress.
 	Suspended bool

@@ -27,7 +27,7 @@ const (
 	NodeMemory  // Node, Held: the sum of the limits of its containers has changed
 	NodePaused  // Node can start nothing for now, Detail says why; its tasks keep running
 	NodeResumed // Node may be able to start tasks again
-	// Decision was not carried out, because a later decision about Task replaces it
+	// Decision was not carried out, because a later decision sets the same field of what is wanted of Task
 	DecisionSuperseded
 	// Task has entered Phase of its stage's forecast, or entered it at another time than was known; Found says when
 	TaskPhase

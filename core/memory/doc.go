@@ -42,8 +42,8 @@
 // KILL, inorder.go ours. All three keep the ledger of ledger.go. Containers are suspended and resumed in
 // suspension.go, and in yield.go if they yield; memory is taken from them in reclaim.go.
 //
-// An action on its way, for example a resumption: Manager.resumeFitting orders Resume; on a machine agent's
-// keeper.decide gets it from Step, keeper.dispatch starts keeper.perform, and Agent.carryOut calls Agent.resume,
-// which writes the control group's files (cgroup: Group.Apply and Group.Thaw). The answer comes back as
-// Input.Outcomes. In the simulator sim/container.go carries it out.
+// An action on its way, for example a resumption: Manager.resumeFitting orders Resume; on a machine Keeper.decide of
+// node/keeper gets it from Step, Keeper.dispatch starts Keeper.perform, and Keeper.Act calls Keeper.resume, which
+// changes the stance of the container: that writes the control group's files (cgroup: Group.Apply and Group.Thaw). The
+// answer comes back as Input.Outcomes. In the simulator sim/container.go carries it out.
 package memory

@@ -15,5 +15,6 @@
 // estimate uses it where it errs less than the other models.
 //
 // History.Reserve returns how much memory to reserve for a run. Ends for want of memory (Shortfall) and runs that were
-// held back (Run.AtLeast) teach it lower bounds.
+// held back (Run.AtLeast) teach it lower bounds. Studies compare it with other methods; the daemon reserves what is
+// stated, and does not use it yet.
 package profile

@@ -406,8 +406,10 @@ func (a *Agent) Apply(orders []cluster.Order) {
 			if c != nil {
 				a.end(c, o.Preempt)
 			}
-		case cluster.Throttle, cluster.Suspend, cluster.Resume, cluster.Resize:
-			a.order(o)
+		default:
+			if _, ok := o.Kind.Sets(); ok {
+				a.order(o)
+			}
 		}
 	}
 }

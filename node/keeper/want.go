@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"sync"
 
@@ -20,7 +21,7 @@ type orders struct {
 
 // inOrder are the fields of a Want as they are carried out. A bound takes effect at once; a container that waits for
 // its disk may take long to freeze.
-var inOrder = [...]cluster.WantField{cluster.WantBound, cluster.WantSize, cluster.WantHold}
+var inOrder = [cluster.NumWantFields]cluster.WantField{cluster.WantBound, cluster.WantSize, cluster.WantHold}
 
 // Order takes an order to stop, resume, throttle or resize a container.
 func (k *Keeper) Order(c *Container, o cluster.Order) {
@@ -98,14 +99,14 @@ func (k *Keeper) bring(c *Container, f cluster.WantField, want *cluster.Want) (d
 		return k.Bound(c, want.Bound)
 	case cluster.WantSize:
 		return "", k.Resize(c, want.Size)
-	}
-	if err := k.Hold(c, want.Hold); err != nil {
+	case cluster.WantHold:
+		err := k.Hold(c, want.Hold)
+		if err == nil && k.closed.Err() == nil {
+			k.wantOut(c, want.Hold.PageOut)
+		}
 		return "", err
 	}
-	if k.closed.Err() == nil {
-		k.wantOut(c, want.Hold.PageOut)
-	}
-	return "", nil
+	return "", fmt.Errorf("this machine does not know field %d of what is wanted of a container", f)
 }
 
 // Record is what a keeper records of a container that is not as it was started: what is wanted of it, each field from
