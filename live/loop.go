@@ -52,12 +52,13 @@ func (w worker) Receive(e cluster.Event) {
 // Turn handles events whose time has come, records the steps, publishes the result, and then acts on it.
 func (w worker) Turn() (wait time.Duration) {
 	w.watchdog.Work()
-	defer w.watchdog.Rest()
 	w.receiveAnswers()
 	w.catchUp()
 	w.roll()
 	w.flush()
-	return w.untilNext()
+	wait = w.untilNext()
+	w.watchdog.Rest()
+	return wait
 }
 
 // catchUp handles the Driver's own events and held events whose time has come.
