@@ -479,7 +479,8 @@ func TestDeaths(t *testing.T) {
 	r.call(http.MethodGet, "a", nil, &before)
 	r.kill()
 	r.until("a", "back", func(d *api.PoolDetail) bool { after = *d; return d.Synced && d.Idle == 1 })
-	if len(after.Members) != 1 || after.Members[0].Job != before.Members[len(before.Members)-1].Job {
+	lives := slices.IndexFunc(before.Members, func(m api.PoolExecutor) bool { return m.State == api.ExecutorParked })
+	if lives < 0 || len(after.Members) != 1 || after.Members[0].Job != before.Members[lives].Job {
 		t.Errorf("after the death of the daemon the executors are %+v, before %+v", after.Members, before.Members)
 	}
 }
