@@ -13,15 +13,15 @@ import (
 
 // policyJSON is a policy in the output of `bellows policies --json`.
 type policyJSON struct {
-	Name     string        `json:"name"`
-	About    string        `json:"about"`
-	Settings []settingJSON `json:"settings"`
+	Name     string        `json:"name" doc:"name of the policy"`
+	About    string        `json:"about" doc:"what it does"`
+	Settings []settingJSON `json:"settings" doc:"its settings"`
 }
 
 type settingJSON struct {
-	Name    string `json:"name"`
-	Default string `json:"default"`
-	Meaning string `json:"meaning"`
+	Name    string `json:"name" doc:"name of the setting"`
+	Default string `json:"default" doc:"its value unless it is set"`
+	Meaning string `json:"meaning" doc:"what it does"`
 }
 
 func policiesCommand() *cobra.Command {

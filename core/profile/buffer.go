@@ -11,8 +11,8 @@ import (
 // Buffer says how much of a task's memory its program fills before it spills: Share*memory - Overhead. A command with
 // "-m {memory*0.8-16MiB}" has Share 0.8 and Overhead 16 MiB.
 type Buffer struct {
-	Share    float64         `json:"share"` // above 0, at most 1
-	Overhead resource.Amount `json:"overhead_bytes"`
+	Share    float64         `json:"share" doc:"above 0, at most 1: the program fills share × memory − overhead_bytes"`
+	Overhead resource.Amount `json:"overhead_bytes" doc:"see share"`
 }
 
 // Program is what is known of a program before it is measured.

@@ -20,17 +20,17 @@ const (
 // Miss is the errors of predictions for one held-out size. Errors are shares of the measured run time; positive means
 // that the predicted time is too long.
 type Miss struct {
-	Memory    resource.Amount `json:"memory_bytes"`
-	Measured  time.Duration   `json:"measured_ns"`
-	Predicted time.Duration   `json:"predicted_ns"`
-	Model     float64         `json:"model_error"`
+	Memory    resource.Amount `json:"memory_bytes" doc:"the held-out size"`
+	Measured  time.Duration   `json:"measured_ns" doc:"measured run time"`
+	Predicted time.Duration   `json:"predicted_ns" doc:"prediction of the model"`
+	Model     float64         `json:"model_error" doc:"(prediction − measured time) / measured time"`
 	// Constant is the error of the mean of the fitted sizes, Linear that of the straight line between the smallest and
 	// the largest fitted size.
-	Constant float64 `json:"constant_error"`
-	Linear   float64 `json:"linear_error"`
+	Constant float64 `json:"constant_error" doc:"the same for the mean of the fitted sizes"`
+	Linear   float64 `json:"linear_error" doc:"the same for the line between the smallest and the largest size"`
 	// Noise is the noise of the repeats at this size (Sample.Noise), a share; meaningful only if NoiseKnown.
-	Noise      float64 `json:"noise"`
-	NoiseKnown bool    `json:"noise_known"`
+	Noise      float64 `json:"noise" doc:"(median − fastest run) / fastest run; says nothing unless noise_known"`
+	NoiseKnown bool    `json:"noise_known" doc:"there were enough repeats"`
 }
 
 // Within reports whether the model's error is at most limit, or at most the noise of the repeats if that is larger.
@@ -43,11 +43,11 @@ func (m Miss) Within(limit float64) bool {
 
 // Evaluation compares a model with two trivial models, at sizes that it was not fitted to.
 type Evaluation struct {
-	Misses []Miss `json:"misses"` // in ascending order of memory
+	Misses []Miss `json:"misses" doc:"by memory, ascending"`
 	// Mean absolute errors over all sizes.
-	ModelMean    float64 `json:"model_mean_error"`
-	ConstantMean float64 `json:"constant_mean_error"`
-	LinearMean   float64 `json:"linear_mean_error"`
+	ModelMean    float64 `json:"model_mean_error" doc:"mean absolute error of the model"`
+	ConstantMean float64 `json:"constant_mean_error" doc:"that of the mean of the fitted sizes"`
+	LinearMean   float64 `json:"linear_mean_error" doc:"that of the line between the smallest and the largest size"`
 }
 
 // Evaluate compares m, which was fitted to the samples in fitted, with the measurements in heldOut. No size may be in

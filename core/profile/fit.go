@@ -13,24 +13,24 @@ import (
 
 // Trial is the result of one kind of model while Fit chose.
 type Trial struct {
-	Kind Kind `json:"kind"`
+	Kind Kind `json:"kind" doc:"kind of model"`
 	// Refused says why the kind could not be fitted to these samples; "" if it was.
-	Refused string `json:"refused,omitempty"`
+	Refused string `json:"refused,omitempty" doc:"why it could not be fitted; omitted if it was"`
 	// Missed is the mean, Worst the largest absolute error at the sizes left out one at a time, as shares of the
 	// measured run time; meaningful only if LeftOut, the number of these sizes, is above 0.
-	Missed  float64 `json:"missed"`
-	Worst   float64 `json:"worst"`
-	LeftOut int     `json:"left_out"`
+	Missed  float64 `json:"missed" doc:"mean absolute error at the sizes left out, a share of the measured run time; says nothing if left_out is 0"`
+	Worst   float64 `json:"worst" doc:"the largest of these errors"`
+	LeftOut int     `json:"left_out" doc:"sizes that were left out, one at a time"`
 }
 
 // Report says how Fit came to its choice.
 type Report struct {
-	Chosen  Kind    `json:"chosen"`
-	Samples int     `json:"samples"`
-	Trials  []Trial `json:"trials"` // one per kind, simplest first
+	Chosen  Kind    `json:"chosen" doc:"the chosen kind"`
+	Samples int     `json:"samples" doc:"sizes that it was fitted to"`
+	Trials  []Trial `json:"trials" doc:"one per kind, simplest first"`
 	// Noise is the uncertainty that the repeats leave, as a share of run time: a kind with more parameters must be
 	// better than a simpler one by more than Noise.
-	Noise float64 `json:"noise"`
+	Noise float64 `json:"noise" doc:"what the repeats leave uncertain, a share of run time: a kind with more parameters must be better than a simpler one by more"`
 }
 
 // Fit returns the model that best predicts samples that it was not fitted to: it fits each kind again with one size

@@ -62,34 +62,34 @@ const formatVersion = 1
 // Model is the run time of one program on one input as a function of its memory. It is plain data; its JSON form is
 // stored. Fit makes a model, Read reads one back.
 type Model struct {
-	Version int  `json:"version"`
-	Kind    Kind `json:"kind"`
+	Version int  `json:"version" doc:"of this form"`
+	Kind    Kind `json:"kind" doc:"step, sawtooth, monotone or interpolated"`
 	// IdealMemory is the smallest memory with a well-sized run; IdealDuration is the run time there and above.
-	IdealMemory   resource.Amount `json:"ideal_memory_bytes"`
-	IdealDuration time.Duration   `json:"ideal_duration_ns"`
+	IdealMemory   resource.Amount `json:"ideal_memory_bytes" doc:"the smallest memory with a well-sized run"`
+	IdealDuration time.Duration   `json:"ideal_duration_ns" doc:"run time with at least that"`
 	// MinMemory is the smallest measured memory. Below it the model extrapolates.
-	MinMemory resource.Amount `json:"min_memory_bytes"`
+	MinMemory resource.Amount `json:"min_memory_bytes" doc:"the smallest measured memory; with less the model extrapolates"`
 	// UnderSized is the run time of a Step below IdealMemory.
-	UnderSized time.Duration `json:"undersized_duration_ns,omitempty"`
+	UnderSized time.Duration `json:"undersized_duration_ns,omitempty" doc:"run time of a step with less than the ideal memory"`
 	// Buffer, Input and SpillRate belong to SawTooth. Input is in bytes in the buffer. SpillRate is the input bytes per
 	// second at which the task spills and reads back, the paper's diskRate; 0: spilling costs no time.
-	Buffer    *Buffer         `json:"buffer,omitempty"`
-	Input     resource.Amount `json:"input_bytes,omitempty"`
-	SpillRate resource.Amount `json:"spill_rate_bytes_per_s,omitempty"`
+	Buffer    *Buffer         `json:"buffer,omitempty" doc:"of a sawtooth: how much of its memory the program fills before it spills"`
+	Input     resource.Amount `json:"input_bytes,omitempty" doc:"of a sawtooth: size of the input in the buffer"`
+	SpillRate resource.Amount `json:"spill_rate_bytes_per_s,omitempty" doc:"of a sawtooth: input that is spilled and read back per second; omitted if spilling costs no time"`
 	// Expansion is the number of buffer bytes per byte on disk (SawTooth); 0 if spilled bytes were not measured.
-	Expansion float64 `json:"expansion,omitempty"`
+	Expansion float64 `json:"expansion,omitempty" doc:"of a sawtooth: bytes in the buffer per byte on disk; omitted if spilled bytes were not measured"`
 	// Points of Monotone and Interpolated: memory ascending, durations of Monotone not increasing, the last at
 	// IdealMemory.
-	Points []Point `json:"points,omitempty"`
+	Points []Point `json:"points,omitempty" doc:"corners of a monotone or interpolated model, by memory, ascending"`
 	// DiskRate is the largest disk demand of an under-sized run, bytes per second, with every spilled byte counted once
 	// as written and once as read; 0 means unknown.
-	DiskRate resource.Amount `json:"disk_rate_bytes_per_s,omitempty"`
+	DiskRate resource.Amount `json:"disk_rate_bytes_per_s,omitempty" doc:"the largest disk demand of an under-sized run, each spilled byte counted as written and as read; omitted if unknown"`
 }
 
 // Point is one corner of a Monotone or Interpolated model.
 type Point struct {
-	Memory   resource.Amount `json:"memory_bytes"`
-	Duration time.Duration   `json:"duration_ns"`
+	Memory   resource.Amount `json:"memory_bytes" doc:"memory"`
+	Duration time.Duration   `json:"duration_ns" doc:"run time with it"`
 }
 
 // Duration returns the predicted run time with the given memory in bytes, positive. From IdealMemory on it is

@@ -37,12 +37,12 @@ func (l *Level) UnmarshalText(text []byte) error {
 // Finding is the result of one check.
 type Finding struct {
 	// Check is its name: see Checks.
-	Check string `json:"check"`
-	Level Level  `json:"level"`
+	Check string `json:"check" doc:"name of the check"`
+	Level Level  `json:"level" doc:"ok, warning (bellows works, with less than it could) or problem (it does not start, or does not work)"`
 	// Found is one sentence on what was found.
-	Found string `json:"found"`
+	Found string `json:"found" doc:"what was found, in one sentence"`
 	// Remedy is one sentence on what to do; empty if the level is OK.
-	Remedy string `json:"remedy,omitempty"`
+	Remedy string `json:"remedy,omitempty" doc:"what to do, in one sentence; omitted if the level is ok"`
 }
 
 func fine(format string, operands ...any) Finding {

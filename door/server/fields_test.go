@@ -14,15 +14,15 @@ import (
 
 // answers are the schemas of what commands print with --json, in the order of the page that lists their fields.
 var answers = []string{"Job", "Task", "Explanation", "TaskUsage", "Status", "Update", "Machine", "Dropped",
-	"QuotaUse", "Token", "IssuedToken", "PoolSummary", "PoolDetail"}
+	"QuotaUse", "Token", "IssuedToken", "PoolSummary", "PoolDetail", "Application", "Imported", "Pruned"}
 
 // docs/reference/fields.md lists the fields of answers, by the document of the API. With -rewrite it is written anew.
 func TestFieldsOfAnswers(t *testing.T) {
 	const page = "../../docs/reference/fields.md"
 	all := within(documentIn(t, servedDocument(t)), "components", "schemas")
 	text := new(bytes.Buffer)
-	fmt.Fprintln(text, "# Fields of answers\n\nWhat `ps`, `explain`, `status`, `top`, `quota`, `token` and `pool` "+
-		"print with `--json`, and what the [API](api.md) answers:\n"+
+	fmt.Fprintln(text, "# Fields of answers\n\nWhat `ps`, `explain`, `status`, `top`, `quota`, `token`, `pool`, "+
+		"`profile list` and `prune` print with `--json`, and what the [API](api.md) answers:\n"+
 		"generated from its document, `GET /openapi.json`, by `go test ./door/server -run FieldsOfAnswers -rewrite`.\n"+
 		"[Output](output.md) says what holds for all fields, and what the commands make of them.")
 	known := slices.Clone(answers)

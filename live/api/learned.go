@@ -20,39 +20,39 @@ func (l *Learned) Peak() (most int64) {
 
 // Learned is what the runs of one stage of an application taught.
 type Learned struct {
-	Stage string    `json:"stage,omitempty"` // empty for an application of one stage
-	Runs  int       `json:"runs"`            // that were observed
-	Last  time.Time `json:"last"`            // when the latest of them ended
+	Stage string    `json:"stage,omitempty" doc:"name of the stage; omitted if there is one"`
+	Runs  int       `json:"runs" doc:"runs that taught"`
+	Last  time.Time `json:"last" doc:"when the latest of them ended"`
 	// InputBytes, CPUMillicores and MemoryBytes are those of the latest run, and the variants are estimates for a run
 	// with the same values. 0 is unknown.
-	InputBytes    int64 `json:"input_bytes,omitempty"`
-	CPUMillicores int64 `json:"cpu_millicores,omitempty"`
-	MemoryBytes   int64 `json:"memory_bytes,omitempty"`
+	InputBytes    int64 `json:"input_bytes,omitempty" doc:"input of the latest run; omitted if unknown"`
+	CPUMillicores int64 `json:"cpu_millicores,omitempty" doc:"CPU of the latest run"`
+	MemoryBytes   int64 `json:"memory_bytes,omitempty" doc:"memory of the latest run"`
 	// Variants are the ways in which runs went, the likeliest first.
-	Variants []LearnedVariant `json:"variants"`
-	Notes    []string         `json:"notes,omitempty"`
+	Variants []LearnedVariant `json:"variants" doc:"ways in which runs went, the likeliest first, estimated for a run like the latest"`
+	Notes    []string         `json:"notes,omitempty" doc:"sentences on how good the estimates are"`
 	// Doubtful are the latest kept runs that were not measured completely or are not sound, the latest first;
 	// DoubtfulRuns is the number of all of them.
-	Doubtful     []DoubtfulRun `json:"doubtful,omitempty"`
-	DoubtfulRuns int           `json:"doubtful_runs,omitempty"`
+	Doubtful     []DoubtfulRun `json:"doubtful,omitempty" doc:"the latest kept runs that were not measured completely or are not sound, the latest first"`
+	DoubtfulRuns int           `json:"doubtful_runs,omitempty" doc:"number of all of them"`
 }
 
 // DoubtfulRun is a run that taught, although it was not measured completely or is not sound.
 type DoubtfulRun struct {
-	Ended time.Time `json:"ended"`
-	Notes []string  `json:"notes"` // a sentence each
+	Ended time.Time `json:"ended" doc:"when it ended"`
+	Notes []string  `json:"notes" doc:"what is doubtful, in a sentence each"`
 }
 
 // LearnedVariant is one way in which runs go.
 type LearnedVariant struct {
-	Share           float64            `json:"share"`
-	Runs            int                `json:"runs"`
-	Why             string             `json:"why,omitempty"` // how it differs from the likeliest
-	DurationSeconds float64            `json:"duration_s"`
-	Phases          []ForecastPhase    `json:"phases,omitempty"`
-	Told            cluster.Provenance `json:"told"`
+	Share           float64            `json:"share" doc:"share of the runs that went this way, recent ones weigh more"`
+	Runs            int                `json:"runs" doc:"their number"`
+	Why             string             `json:"why,omitempty" doc:"how they differ from the likeliest"`
+	DurationSeconds float64            `json:"duration_s" doc:"expected run time"`
+	Phases          []ForecastPhase    `json:"phases,omitempty" doc:"what it demands when"`
+	Told            cluster.Provenance `json:"told" doc:"where that is known from"`
 	// Unknown are the kinds of resources that were measured in no run.
-	Unknown []string `json:"unknown,omitempty"`
+	Unknown []string `json:"unknown,omitempty" doc:"resources that no run measured"`
 }
 
 // ProfileOf returns what a stage that names an application as its profile takes from what its runs taught: memory for
@@ -83,8 +83,8 @@ func WithRoom(peak int64) int64 {
 
 // Imported is what was learned of an application from runs that another system recorded.
 type Imported struct {
-	Name string `json:"name"`
+	Name string `json:"name" doc:"name of the application"`
 	// Runs were added to the history of the application; each is of one of its stages. Known were in it already.
-	Runs  int `json:"runs"`
-	Known int `json:"known"`
+	Runs  int `json:"runs" doc:"runs of its stages that were added"`
+	Known int `json:"known" doc:"runs that had been known"`
 }

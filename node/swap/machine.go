@@ -24,21 +24,21 @@ const (
 
 // Device is a swap device of this machine, or one that was made for it.
 type Device struct {
-	Path string          `json:"device"`
-	Kind Kind            `json:"kind"`
-	Size resource.Amount `json:"size_bytes"` // without its header page, once it is on
-	Used resource.Amount `json:"used_bytes"`
+	Path string          `json:"device" doc:"its path"`
+	Kind Kind            `json:"kind" doc:"file, partition (any block device) or zram"`
+	Size resource.Amount `json:"size_bytes" doc:"while the device is on, without the page of its header"`
+	Used resource.Amount `json:"used_bytes" doc:"use of it"`
 	// Priority orders devices: the highest is filled first.
-	Priority int `json:"priority"`
+	Priority int `json:"priority" doc:"the device with the highest is filled first"`
 	// On says that the kernel swaps to it.
-	On bool `json:"on"`
+	On bool `json:"on" doc:"the kernel swaps to it"`
 	// Ours says that it is recorded in the ledger and still the same.
-	Ours bool `json:"ours"`
+	Ours bool `json:"ours" doc:"swap create made it, with this state directory"`
 	// Written is the bytes that swapping wrote to it: to a partition or zram device since the machine started or the
 	// device was set up; to a file of ours since it was made, if no other file could have taken them. Nil if unknown.
-	Written *resource.Amount `json:"written_bytes,omitempty"`
+	Written *resource.Amount `json:"written_bytes,omitempty" doc:"what swapping wrote to it since the machine started or the device was made; omitted for files and partitions that bellows did not make, and for its own file while another disk is swapped to"`
 	// Compressed is nil for kinds other than zram.
-	Compressed *Compressed `json:"zram,omitempty"`
+	Compressed *Compressed `json:"zram,omitempty" doc:"content of a zram device; omitted for other kinds"`
 }
 
 // Free is the free space of d, bytes; for zram, filling it takes memory.
@@ -51,21 +51,21 @@ func (d *Device) Free() resource.Amount {
 
 // Compressed is the content of a zram device.
 type Compressed struct {
-	Algorithm string          `json:"algorithm"`
-	Stored    resource.Amount `json:"stored_bytes"` // before compression
-	Memory    resource.Amount `json:"memory_bytes"` // used for them
+	Algorithm string          `json:"algorithm" doc:"how pages are compressed"`
+	Stored    resource.Amount `json:"stored_bytes" doc:"its pages before compression"`
+	Memory    resource.Amount `json:"memory_bytes" doc:"memory that the compressed pages take"`
 }
 
 // Zswap is the compressed cache in front of swap devices: its pages are not written to a device until it is full.
 type Zswap struct {
-	Enabled    bool   `json:"enabled"`
-	Compressor string `json:"compressor"`
+	Enabled    bool   `json:"enabled" doc:"whether it is on"`
+	Compressor string `json:"compressor" doc:"how pages are compressed"`
 	// Ours says that we turned it on; only a Ledger knows this.
-	Ours bool `json:"ours"`
+	Ours bool `json:"ours" doc:"bellows turned it on"`
 	// Stored is the bytes that it keeps, before compression, and Memory the bytes used for them; nil if the kernel does
 	// not report them.
-	Stored *resource.Amount `json:"stored_bytes,omitempty"`
-	Memory *resource.Amount `json:"memory_bytes,omitempty"`
+	Stored *resource.Amount `json:"stored_bytes,omitempty" doc:"its pages before compression; omitted if the kernel does not report them"`
+	Memory *resource.Amount `json:"memory_bytes,omitempty" doc:"memory that the compressed pages take; omitted if the kernel does not report it"`
 }
 
 // Machine is the machine whose swap is examined; the zero value is this machine.

@@ -22,22 +22,22 @@ func (c *Comparison) seeds() int {
 
 // Summary sums up a contender over all seeds. Ratios are relative to the first contender on the same seeds.
 type Summary struct {
-	Runs   int `json:"runs"`        // runs with a result
-	Failed int `json:"failed_runs"` // runs without a result
+	Runs   int `json:"runs" doc:"seeds with a result"`
+	Failed int `json:"failed_runs" doc:"seeds without a result"`
 	// FailedJobs counts over all runs.
-	FailedJobs int `json:"failed_jobs"`
+	FailedJobs int `json:"failed_jobs" doc:"jobs that ended without success, over all runs"`
 
-	Average      Estimate `json:"average_job_runtime_s"`
-	Makespan     Estimate `json:"makespan_s"`
-	Utilisation  Estimate `json:"memory_utilisation"`
-	Elastic      Estimate `json:"elastic_task_share"`
-	AverageOver  Estimate `json:"average_job_runtime_over_bound"`
-	MakespanOver Estimate `json:"makespan_over_bound"`
+	Average      Estimate `json:"average_job_runtime_s" doc:"estimate of the field of one seed"`
+	Makespan     Estimate `json:"makespan_s" doc:"the same"`
+	Utilisation  Estimate `json:"memory_utilisation" doc:"the same"`
+	Elastic      Estimate `json:"elastic_task_share" doc:"the same"`
+	AverageOver  Estimate `json:"average_job_runtime_over_bound" doc:"estimate of the result / its lower bound"`
+	MakespanOver Estimate `json:"makespan_over_bound" doc:"the same"`
 
-	AverageRatio       Estimate `json:"average_job_runtime_ratio"`
-	MakespanRatio      Estimate `json:"makespan_ratio"`
-	AverageDifference  Estimate `json:"average_job_runtime_difference_s"`
-	MakespanDifference Estimate `json:"makespan_difference_s"`
+	AverageRatio       Estimate `json:"average_job_runtime_ratio" doc:"estimate over pairs of the result / the result of the first policy"`
+	MakespanRatio      Estimate `json:"makespan_ratio" doc:"the same"`
+	AverageDifference  Estimate `json:"average_job_runtime_difference_s" doc:"estimate over pairs of the result − the result of the first policy"`
+	MakespanDifference Estimate `json:"makespan_difference_s" doc:"the same"`
 }
 
 // Summaries returns one summary per contender, in their order.

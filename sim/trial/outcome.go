@@ -11,20 +11,20 @@ import (
 // Outcome is the result of one contender on one seed, in numbers. Times are in seconds.
 type Outcome struct {
 	Contender int    `json:"-"` // index of the contender
-	Seed      uint64 `json:"seed"`
+	Seed      uint64 `json:"seed" doc:"seed of the generator, or of misjudgements if the workload is a file"`
 	// Error says why there is no result; then only Contender and Seed are meaningful.
-	Error string `json:"error,omitempty"`
+	Error string `json:"error,omitempty" doc:"why there is no result: then there is only the seed"`
 
-	Jobs          int     `json:"jobs"`
-	FailedJobs    int     `json:"failed_jobs"`
-	Tasks         int     `json:"tasks"` // started, without application masters
-	Retries       int     `json:"retries"`
-	Average       float64 `json:"average_job_runtime_s"`
-	Makespan      float64 `json:"makespan_s"`
-	Utilisation   float64 `json:"memory_utilisation"`
-	Elastic       float64 `json:"elastic_task_share"`
-	BoundAverage  float64 `json:"bound_average_job_runtime_s"`
-	BoundMakespan float64 `json:"bound_makespan_s"`
+	Jobs          int     `json:"jobs" doc:"jobs in the workload"`
+	FailedJobs    int     `json:"failed_jobs" doc:"jobs that ended without success"`
+	Tasks         int     `json:"tasks" doc:"tasks started, without application masters"`
+	Retries       int     `json:"retries" doc:"tasks that were to run again"`
+	Average       float64 `json:"average_job_runtime_s" doc:"mean over jobs that succeeded"`
+	Makespan      float64 `json:"makespan_s" doc:"from the first submission to the last end"`
+	Utilisation   float64 `json:"memory_utilisation" doc:"as in results, 0 to 1"`
+	Elastic       float64 `json:"elastic_task_share" doc:"as in results, 0 to 1"`
+	BoundAverage  float64 `json:"bound_average_job_runtime_s" doc:"lower bound for policies of this kind; with --bounds the interval bound is included"`
+	BoundMakespan float64 `json:"bound_makespan_s" doc:"the same"`
 }
 
 // Measure fills in the numbers of a result and of its bounds.

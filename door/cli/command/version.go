@@ -19,10 +19,10 @@ var version, commit, date string
 
 // build is what a program knows of its own making; what is unknown is empty.
 type build struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"`
-	Date    string `json:"date,omitempty"` // of the commit
-	Go      string `json:"go"`
+	Version string `json:"version" doc:"of the program"`
+	Commit  string `json:"commit,omitempty" doc:"that it was built from; omitted if unknown"`
+	Date    string `json:"date,omitempty" doc:"of the commit; omitted if unknown"`
+	Go      string `json:"go" doc:"version of Go"`
 }
 
 // thisBuild returns what is known of this program.

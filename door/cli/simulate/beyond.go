@@ -13,11 +13,11 @@ import (
 
 // beyondJSON is a stage with a phase that demands more than any node has. Such a phase takes longer than stated.
 type beyondJSON struct {
-	Job   int64  `json:"job"`
-	Name  string `json:"name"`
-	Stage string `json:"stage"`
-	Phase int    `json:"phase"` // the first such phase, counted from 1
-	Why   string `json:"why"`
+	Job   int64  `json:"job" doc:"number of the job"`
+	Name  string `json:"name" doc:"name of the job"`
+	Stage string `json:"stage" doc:"name of the stage"`
+	Phase int    `json:"phase" doc:"the first such phase, counted from 1"`
+	Why   string `json:"why" doc:"what it demands, and what nodes have"`
 }
 
 func (b *beyondJSON) String() string {

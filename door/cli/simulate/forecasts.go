@@ -11,10 +11,10 @@ import (
 // forecastsJSON says how good the forecasts were that earlier runs gave. An error is nil if there was nothing to
 // compare.
 type forecastsJSON struct {
-	Stages       int      `json:"stages"`
-	DemandError  *float64 `json:"demand_error,omitempty"`
-	Timed        int      `json:"timed_stages"`
-	RunTimeError *float64 `json:"run_time_error,omitempty"`
+	Stages       int      `json:"stages" doc:"stages that earlier runs had [forecast](../forecasts.md#in-the-simulator); with several seeds, of all runs together"`
+	DemandError  *float64 `json:"demand_error,omitempty" doc:"mean error of forecast demand, a share; omitted if there is none"`
+	Timed        int      `json:"timed_stages" doc:"those among the stages whose run time was forecast, too, because it is not stated"`
+	RunTimeError *float64 `json:"run_time_error,omitempty" doc:"mean error of these run times, a share; omitted if there is none"`
 }
 
 func forecastsOf(f sim.Forecasts) *forecastsJSON {

@@ -9,47 +9,47 @@ import (
 // seriesJSON is the nodes over time, exactly: with a step for each change. Areas are from the first submission to the
 // end of the last job; they are omitted if no job has ended.
 type seriesJSON struct {
-	From  float64          `json:"from_s"`
-	Until float64          `json:"until_s"`
-	Nodes []nodeSeriesJSON `json:"nodes"`
+	From  float64          `json:"from_s" doc:"first submission: areas begin"`
+	Until float64          `json:"until_s" doc:"end of the last job: areas end"`
+	Nodes []nodeSeriesJSON `json:"nodes" doc:"in the order in which they joined"`
 	areasJSON
 }
 
 // areasJSON is the areas FA and OA of Prophet. A resource without a number, which bounds nothing, has none.
 type areasJSON struct {
-	Fragmentation  workJSON `json:"fragmentation,omitempty"`
-	OverAllocation workJSON `json:"over_allocation,omitempty"`
+	Fragmentation  workJSON `json:"fragmentation,omitempty" doc:"integral of max(0, capacity − demand), area FA of Prophet: cpu_core_s, memory_byte_s, disk_bytes, network_bytes; a resource of which the node has no number is omitted"`
+	OverAllocation workJSON `json:"over_allocation,omitempty" doc:"integral of max(0, demand − capacity), area OA of Prophet"`
 }
 
 type nodeSeriesJSON struct {
-	Node  string         `json:"node"`
-	Steps []nodeStepJSON `json:"steps"`
+	Node  string         `json:"node" doc:"its name"`
+	Steps []nodeStepJSON `json:"steps" doc:"one for each change"`
 	areasJSON
 }
 
 type nodeStepJSON struct {
-	At       float64      `json:"at_s"`
-	Gone     bool         `json:"gone,omitempty"` // the node has left
-	Capacity capacityJSON `json:"capacity"`
-	Granted  amountsJSON  `json:"granted"`
-	Demand   amountsJSON  `json:"demand"`
-	Used     amountsJSON  `json:"used"`
+	At       float64      `json:"at_s" doc:"the state from then on, until the next step"`
+	Gone     bool         `json:"gone,omitempty" doc:"the node has left"`
+	Capacity capacityJSON `json:"capacity" doc:"what bounds nothing is omitted"`
+	Granted  amountsJSON  `json:"granted" doc:"sums of the grants; of memory on nodes with a memory manager, of the limits"`
+	Demand   amountsJSON  `json:"demand" doc:"what the tasks would use if the node had enough for all of them, as far as grants and throttles let them"`
+	Used     amountsJSON  `json:"used" doc:"what they get"`
 }
 
 // amountsJSON is an amount of every resource.
 type amountsJSON struct {
-	CPU     resource.Amount `json:"cpu_millicores"`
-	Memory  resource.Amount `json:"memory_bytes"`
-	Disk    resource.Amount `json:"disk_bytes_per_s"`
-	Network resource.Amount `json:"network_bytes_per_s"`
+	CPU     resource.Amount `json:"cpu_millicores" doc:"CPU"`
+	Memory  resource.Amount `json:"memory_bytes" doc:"memory"`
+	Disk    resource.Amount `json:"disk_bytes_per_s" doc:"bandwidth of disks"`
+	Network resource.Amount `json:"network_bytes_per_s" doc:"bandwidth of the network"`
 }
 
 // capacityJSON is what a node has. What bounds nothing is omitted.
 type capacityJSON struct {
-	CPU     resource.Amount `json:"cpu_millicores,omitempty"`
-	Memory  resource.Amount `json:"memory_bytes,omitempty"`
-	Disk    resource.Amount `json:"disk_bytes_per_s,omitempty"`
-	Network resource.Amount `json:"network_bytes_per_s,omitempty"`
+	CPU     resource.Amount `json:"cpu_millicores,omitempty" doc:"CPU"`
+	Memory  resource.Amount `json:"memory_bytes,omitempty" doc:"memory"`
+	Disk    resource.Amount `json:"disk_bytes_per_s,omitempty" doc:"bandwidth of disks"`
+	Network resource.Amount `json:"network_bytes_per_s,omitempty" doc:"bandwidth of the network"`
 }
 
 func amountsOf(v resource.Vector) amountsJSON {

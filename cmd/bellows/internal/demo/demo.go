@@ -32,18 +32,18 @@ type Options struct {
 
 // Result is the result of a demonstration.
 type Result struct {
-	Parts []Part        `json:"parts"`
-	Took  time.Duration `json:"took_ns"`
+	Parts []Part        `json:"parts" doc:"one for each part that was asked for"`
+	Took  time.Duration `json:"took_ns" doc:"time that the demonstration took"`
 }
 
 // Part is the result of one part.
 type Part struct {
-	Name    string          `json:"name"`
-	About   string          `json:"about"`
-	LeftOut string          `json:"left_out,omitempty"` // why it did not run, in one clause
-	Node    resource.Vector `json:"node"`
-	Fixed   Run             `json:"fixed"`
-	Shared  Run             `json:"shared"`
+	Name    string          `json:"name" doc:"elastic or flex"`
+	About   string          `json:"about" doc:"the programs, in one sentence"`
+	LeftOut string          `json:"left_out,omitempty" doc:"why the part did not run, in one clause; the other fields then say nothing"`
+	Node    resource.Vector `json:"node" doc:"what the programs share: CPU in millicores, memory in bytes, disk and network in bytes per second"`
+	Fixed   Run             `json:"fixed" doc:"the [run](#demo-runs) with containers of fixed sizes"`
+	Shared  Run             `json:"shared" doc:"the [run](#demo-runs) in which the programs share memory"`
 }
 
 // Demonstrate runs the demonstration. Before it returns, it removes everything that it made, also after an error or

@@ -27,21 +27,21 @@ type under struct {
 
 // Run is one run of a part's programs. Means are over the makespan.
 type Run struct {
-	About      string          `json:"about"`
-	JobRuntime time.Duration   `json:"mean_job_runtime_ns"` // from submission to end
-	Makespan   time.Duration   `json:"makespan_ns"`
-	AtOnce     float64         `json:"programs_at_once"` // not suspended, on average
-	Used       resource.Amount `json:"used_bytes"`       // memory that programs filled with data, on average
-	Swapped    resource.Amount `json:"swapped_bytes_max"`
-	UnderSized int             `json:"under_sized"` // tasks that ran with less than their ideal memory
-	Killed     int             `json:"killed"`      // for memory
+	About      string          `json:"about" doc:"how the programs shared the machine"`
+	JobRuntime time.Duration   `json:"mean_job_runtime_ns" doc:"from submission to end, mean over the jobs"`
+	Makespan   time.Duration   `json:"makespan_ns" doc:"from the first submission to the end of the last job"`
+	AtOnce     float64         `json:"programs_at_once" doc:"programs that ran and were not suspended, mean over the makespan"`
+	Used       resource.Amount `json:"used_bytes" doc:"memory that programs filled with data, mean over the makespan"`
+	Swapped    resource.Amount `json:"swapped_bytes_max" doc:"the most memory that was in swap at one time"`
+	UnderSized int             `json:"under_sized" doc:"tasks that ran with less than their ideal memory"`
+	Killed     int             `json:"killed" doc:"tasks that were killed for memory"`
 	// Right counts the tasks whose result was checked and right; Wrong has a sentence for each fault of another task.
-	Right int      `json:"right"`
-	Wrong []string `json:"wrong,omitempty"`
+	Right int      `json:"right" doc:"tasks whose result was checked and right"`
+	Wrong []string `json:"wrong,omitempty" doc:"a sentence for each fault of the other tasks; the exit code is 1"`
 	// Why is a reason that the daemon gave for sharing memory; empty for none.
-	Why string `json:"why,omitempty"`
+	Why string `json:"why,omitempty" doc:"a reason that the daemon gave for sharing memory; omitted if it gave none"`
 	// Others is how many cores other work on the machine used, on average; nil is unknown.
-	Others *float64 `json:"other_cores,omitempty"`
+	Others *float64 `json:"other_cores,omitempty" doc:"cores that other work on the machine used, mean over the makespan; omitted if unknown"`
 	// taskTime is the time from start to end of the task that ended last.
 	taskTime time.Duration
 }

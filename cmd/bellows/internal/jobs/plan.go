@@ -139,49 +139,47 @@ func (o *planOptions) ask(ctx context.Context, p *eventlog.Present, c trial.Cont
 
 // planJSON is the document of `bellows plan --json`. Unknown times are left out.
 type planJSON struct {
-	Simulated bool             `json:"simulated"` // always
-	At        time.Time        `json:"at"`        // of the cluster with which the simulation begins
-	Job       string           `json:"job"`
-	RunTimes  []runTimeJSON    `json:"run_times"` // by stage
-	Policies  []policyPlanJSON `json:"policies"`
+	Simulated bool             `json:"simulated" doc:"always true"`
+	At        time.Time        `json:"at" doc:"time of the cluster with which the simulation begins"`
+	Job       string           `json:"job" doc:"name of the job"`
+	RunTimes  []runTimeJSON    `json:"run_times" doc:"by stage"`
+	Policies  []policyPlanJSON `json:"policies" doc:"one for each of --policy"`
 }
 
 // runTimeJSON is how long a task of a stage is taken to run, and where that is known from.
 type runTimeJSON struct {
-	Stage   string  `json:"stage"`
-	Seconds float64 `json:"run_time_s,omitempty"`
-	Source  string  `json:"source"`
+	Stage   string  `json:"stage" doc:"name of the stage"`
+	Seconds float64 `json:"run_time_s,omitempty" doc:"how long a task is taken to run; omitted if unknown"`
+	Source  string  `json:"source" doc:"where that is known from"`
 }
 
 // policyPlanJSON is what a policy would do.
 type policyPlanJSON struct {
-	Policy string `json:"policy"`
+	Policy string `json:"policy" doc:"the policy as given"`
 	timesJSON
-	// Early and Late are the times if what was learned is wrong by its usual error.
-	Early *timesJSON  `json:"early,omitempty"`
-	Late  *timesJSON  `json:"late,omitempty"`
-	Why   string      `json:"why,omitempty"` // why it does not start or end
-	Moved []movedJSON `json:"moved"`
-	// Unknown are jobs with tasks of unknown run time; Overdue counts running tasks that have outlasted their estimates.
-	Unknown []cluster.JobID `json:"jobs_of_unknown_run_time,omitempty"`
-	Overdue int             `json:"overdue_tasks,omitempty"`
+	Early   *timesJSON      `json:"early,omitempty" doc:"the earliest start and end, if all learned run times are shorter by the usual error of their forecasts; omitted if no such error is known"`
+	Late    *timesJSON      `json:"late,omitempty" doc:"the latest start and end, if they are longer by as much"`
+	Why     string          `json:"why,omitempty" doc:"why the job does not start or end"`
+	Moved   []movedJSON     `json:"moved" doc:"jobs that would start or end at another time"`
+	Unknown []cluster.JobID `json:"jobs_of_unknown_run_time,omitempty" doc:"jobs with tasks of unknown run time"`
+	Overdue int             `json:"overdue_tasks,omitempty" doc:"running tasks that should have ended, and are taken to end at once"`
 }
 
 type timesJSON struct {
-	Start time.Time `json:"start,omitzero"`
-	End   time.Time `json:"end,omitzero"`
+	Start time.Time `json:"start,omitzero" doc:"when the job would start; omitted if unknown"`
+	End   time.Time `json:"end,omitzero" doc:"when it would end; omitted if unknown"`
 }
 
 // movedJSON is another job that starts or ends at another time.
 type movedJSON struct {
-	ID     cluster.JobID `json:"id"`
-	Name   string        `json:"name,omitempty"`
-	Owner  string        `json:"owner"`
-	Class  cluster.Class `json:"class"`
-	Tasks  int           `json:"tasks"`
-	Memory int64         `json:"memory_bytes"` // the largest ideal memory of a task
-	Before timesJSON     `json:"before"`
-	After  timesJSON     `json:"after"`
+	ID     cluster.JobID `json:"id" doc:"its id"`
+	Name   string        `json:"name,omitempty" doc:"its name; omitted for jobs of other users"`
+	Owner  string        `json:"owner" doc:"name of its user"`
+	Class  cluster.Class `json:"class" doc:"regular or flex"`
+	Tasks  int           `json:"tasks" doc:"number of its tasks"`
+	Memory int64         `json:"memory_bytes" doc:"ideal memory of its largest task"`
+	Before timesJSON     `json:"before" doc:"without the new job"`
+	After  timesJSON     `json:"after" doc:"with the new job"`
 }
 
 // instant returns a time of the daemon's clock; the zero Time if it is unknown.

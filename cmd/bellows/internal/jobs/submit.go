@@ -260,8 +260,14 @@ type batch struct {
 
 // neverSubmitted is a job that was to be submitted after another, which did not succeed.
 type neverSubmitted struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
+	Name string `json:"name" doc:"its name"`
+	Why  string `json:"why" doc:"why it was not submitted"`
+}
+
+// submitted is a job that was submitted.
+type submitted struct {
+	ID   cluster.JobID `json:"id" doc:"its id"`
+	Name string        `json:"name" doc:"its name"`
 }
 
 // run submits every job at its time, and waits for the jobs to end if wait is set. The first error ends it.
@@ -413,10 +419,6 @@ func (b *batch) json(w io.Writer, wait bool) error {
 	if wait {
 		doc["jobs"] = slices.DeleteFunc(slices.Clone(b.results), func(j api.Job) bool { return j.ID == 0 })
 		return terminal.WriteJSON(w, doc)
-	}
-	type submitted struct {
-		ID   cluster.JobID `json:"id"`
-		Name string        `json:"name"`
 	}
 	var list []submitted
 	for i, id := range b.ids {

@@ -129,8 +129,8 @@ daemon works out: see "bellows up --help".`,
 
 // shownConfig is the output of `config show --json`.
 type shownConfig struct {
-	File     string `json:"file,omitempty"`
-	Settings []row  `json:"settings"`
+	File     string `json:"file,omitempty" doc:"the configuration file; omitted if there is none"`
+	Settings []row  `json:"settings" doc:"all settings of the daemon"`
 }
 
 // show prints all settings.

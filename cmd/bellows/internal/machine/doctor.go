@@ -17,9 +17,9 @@ import (
 
 // examined is the output of `doctor --json`.
 type examined struct {
-	Findings []doctor.Finding `json:"findings"`
-	Problems int              `json:"problems"`
-	Warnings int              `json:"warnings"`
+	Findings []doctor.Finding `json:"findings" doc:"at least one for each check"`
+	Problems int              `json:"problems" doc:"findings of level problem; above 0 the exit code is 1"`
+	Warnings int              `json:"warnings" doc:"findings of level warning"`
 }
 
 func doctorCommand() *cobra.Command {

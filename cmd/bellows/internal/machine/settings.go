@@ -164,10 +164,10 @@ func (o *upOptions) flags(f *pflag.FlagSet) {
 // row is the value of a setting, as `bellows config show` prints it. A setting that consists of named values has a
 // row for each of them.
 type row struct {
-	Setting string `json:"setting"` // field of the file, and the name of a named value after it
-	Value   string `json:"value,omitempty"`
-	From    string `json:"from"` // default, flag, or FILE:LINE
-	Reloads bool   `json:"reloads"`
+	Setting string `json:"setting" doc:"field of the [file](../formats.md#configuration-file); of set with the name of the setting of the policy"`
+	Value   string `json:"value,omitempty" doc:"as the file has it; omitted for a default that the daemon works out"`
+	From    string `json:"from" doc:"default, flag or FILE:LINE"`
+	Reloads bool   `json:"reloads" doc:"a daemon applies a changed value when it reads the file again, on SIGHUP"`
 }
 
 // rows returns the values of all settings; configure must have been called.

@@ -39,14 +39,12 @@ is needed; a running daemon uses the changed swap at once.`,
 
 // swapStatus is the output of `swap status --json`.
 type swapStatus struct {
-	Devices []swap.Device   `json:"devices"`
-	Size    resource.Amount `json:"size_bytes"`
-	Free    resource.Amount `json:"free_bytes"`
-	Zswap   *swap.Zswap     `json:"zswap,omitempty"`
-	// LastDay is the bytes that swapping wrote to disks, and Budget the bytes that it may write per day, 0 for no
-	// limit.
-	LastDay *resource.Amount `json:"written_last_day_bytes,omitempty"`
-	Budget  resource.Amount  `json:"budget_bytes_per_day,omitempty"`
+	Devices []swap.Device    `json:"devices" doc:"swap devices that are on, or that swap create made"`
+	Size    resource.Amount  `json:"size_bytes" doc:"sum over devices that are on"`
+	Free    resource.Amount  `json:"free_bytes" doc:"sum over devices that are on"`
+	Zswap   *swap.Zswap      `json:"zswap,omitempty" doc:"the compressed cache in front of the devices; omitted if the kernel has none"`
+	LastDay *resource.Amount `json:"written_last_day_bytes,omitempty" doc:"what swapping wrote to disks in the last 24 h, with at most one hour more"`
+	Budget  resource.Amount  `json:"budget_bytes_per_day,omitempty" doc:"--swap-budget of bellows up; omitted if there is none"`
 }
 
 func swapStatusCommand() *cobra.Command {

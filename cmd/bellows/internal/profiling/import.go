@@ -140,9 +140,9 @@ func (o *importOptions) learn(cmd *cobra.Command, runs []importer.StageRun, doc 
 
 // importJSON is the output of import --json; docs/reference/output.md describes it.
 type importJSON struct {
-	Apps   []api.Imported `json:"apps,omitempty"` // not of a dry run
-	Stages []stageRunJSON `json:"stages"`
-	Notes  []string       `json:"notes"`
+	Apps   []api.Imported `json:"apps,omitempty" doc:"what the daemon added, by application; omitted with --dry-run"`
+	Stages []stageRunJSON `json:"stages" doc:"the runs of stages in the logs"`
+	Notes  []string       `json:"notes" doc:"what was left out, and what was not sound"`
 }
 
 // add adds what was learned of an application.
@@ -157,17 +157,17 @@ func (d *importJSON) add(a api.Imported) {
 
 // stageRunJSON is the run of the mean task of a stage. Amounts that are unknown are nil.
 type stageRunJSON struct {
-	App      string           `json:"app"`
-	Stage    string           `json:"stage,omitempty"`
-	Tasks    int              `json:"tasks"`
-	Ended    time.Time        `json:"ended"`
-	Duration float64          `json:"duration_s"`
-	Input    resource.Amount  `json:"input_bytes,omitempty"`
-	CPU      *resource.Amount `json:"cpu_millicores,omitempty"`
-	Memory   *resource.Amount `json:"memory_bytes,omitempty"`
-	Disk     *resource.Amount `json:"disk_bytes_per_s,omitempty"`
-	Network  *resource.Amount `json:"network_bytes_per_s,omitempty"`
-	Unknown  []string         `json:"unknown,omitempty"`
+	App      string           `json:"app" doc:"the application"`
+	Stage    string           `json:"stage,omitempty" doc:"the stage; omitted if it is the only one"`
+	Tasks    int              `json:"tasks" doc:"tasks that succeeded"`
+	Ended    time.Time        `json:"ended" doc:"when the last task ended"`
+	Duration float64          `json:"duration_s" doc:"mean duration of the tasks"`
+	Input    resource.Amount  `json:"input_bytes,omitempty" doc:"mean input of the tasks; omitted if it is 0 or unknown"`
+	CPU      *resource.Amount `json:"cpu_millicores,omitempty" doc:"demand of the [mean task](../forecasts.md#runs-that-spark-recorded); omitted if unknown"`
+	Memory   *resource.Amount `json:"memory_bytes,omitempty" doc:"the same"`
+	Disk     *resource.Amount `json:"disk_bytes_per_s,omitempty" doc:"the same"`
+	Network  *resource.Amount `json:"network_bytes_per_s,omitempty" doc:"the same"`
+	Unknown  []string         `json:"unknown,omitempty" doc:"resources that the log does not have"`
 }
 
 func stageRunOf(r *importer.StageRun) stageRunJSON {

@@ -15,41 +15,37 @@ import (
 
 // profileReport is the output of `bellows profile --json`, and is stored as evidence with the profile.
 type profileReport struct {
-	Name  string              `json:"name"`
-	Args  []string            `json:"args"`
-	Model profile.Model       `json:"model"`
-	Fit   profile.Report      `json:"fit"`
-	Tried *profile.Evaluation `json:"held_out,omitempty"`
-	// Reached says that most held-out sizes are within 5 %, and all within 10 % or within their noise. Omitted if the
-	// repeats are too few, or differ too much, to tell.
-	Reached *bool `json:"goal_reached,omitempty"`
-	// Refitted says that a held-out size contradicted the first model. Model is then fitted to all sizes.
-	Refitted bool            `json:"refitted,omitempty"`
-	Sizes    []sizeReport    `json:"sizes"`
-	Failed   []failureReport `json:"failed,omitempty"`
+	Name     string              `json:"name" doc:"name of the stored profile"`
+	Args     []string            `json:"args" doc:"the measured command"`
+	Model    profile.Model       `json:"model" doc:"the fitted model"`
+	Fit      profile.Report      `json:"fit" doc:"how its kind was chosen: errors of each kind with one size left out at a time"`
+	Tried    *profile.Evaluation `json:"held_out,omitempty" doc:"errors at the sizes that it was not fitted to; omitted if there are none"`
+	Reached  *bool               `json:"goal_reached,omitempty" doc:"whether most held-out sizes are within 5 % and all within 10 %, or within their noise; omitted if repeats are too few or differ too much to tell"`
+	Refitted bool                `json:"refitted,omitempty" doc:"a held-out size contradicted the first model: model is fitted to all sizes, and held_out has the errors of the first model"`
+	Sizes    []sizeReport        `json:"sizes" doc:"by memory, ascending"`
+	Failed   []failureReport     `json:"failed,omitempty" doc:"sizes at which a run failed; the model leaves them out"`
 }
 
 type sizeReport struct {
-	Memory    int64     `json:"memory_bytes"`
-	HeldOut   bool      `json:"held_out"`
-	Duration  float64   `json:"duration_s"`
-	Repeats   []float64 `json:"repeats_s"` // only runs that count
-	SetAside  int       `json:"set_aside,omitempty"`
-	Noise     *float64  `json:"noise,omitempty"` // (middle - fastest repeat) / fastest
-	CPU       float64   `json:"cpu_s"`           // median of the runs that count
-	Others    float64   `json:"others_cores"`    // the most that other work used during one of them
-	Spilled   int64     `json:"spilled_bytes"`
-	Peak      int64     `json:"peak_memory_bytes,omitempty"`
-	Predicted float64   `json:"predicted_s"` // at a held-out size, by the model that was fitted without it
-	// Errors as shares of duration_s; errors of the trivial models only at held-out sizes.
-	Model    float64  `json:"model_error"`
-	Constant *float64 `json:"constant_error,omitempty"`
-	Linear   *float64 `json:"linear_error,omitempty"`
+	Memory    int64     `json:"memory_bytes" doc:"the limit on memory and page cache"`
+	HeldOut   bool      `json:"held_out" doc:"the model was fitted without this size"`
+	Duration  float64   `json:"duration_s" doc:"the fastest run that counts"`
+	Repeats   []float64 `json:"repeats_s" doc:"all runs that count"`
+	SetAside  int       `json:"set_aside,omitempty" doc:"runs that do not count: other work used 0.25 cores more than during the quietest run of the size"`
+	Noise     *float64  `json:"noise,omitempty" doc:"(median − fastest run) / fastest run; if it is above 0.15 at any size, no profile is stored"`
+	CPU       float64   `json:"cpu_s" doc:"CPU time of the program, the median of the runs that count"`
+	Others    float64   `json:"others_cores" doc:"the most cores that other work on the machine used during one of these runs, time taken by a hypervisor included"`
+	Spilled   int64     `json:"spilled_bytes" doc:"bytes written − bytes written at the size that wrote least"`
+	Peak      int64     `json:"peak_memory_bytes,omitempty" doc:"peak memory use, page cache included"`
+	Predicted float64   `json:"predicted_s" doc:"prediction of the model; at a held-out size of the one that was fitted without it"`
+	Model     float64   `json:"model_error" doc:"(predicted_s − duration_s) / duration_s"`
+	Constant  *float64  `json:"constant_error,omitempty" doc:"the same for the mean of the fitted sizes; only at held-out sizes"`
+	Linear    *float64  `json:"linear_error,omitempty" doc:"the same for the line between the smallest and the largest size; only at held-out sizes"`
 }
 
 type failureReport struct {
-	Memory int64  `json:"memory_bytes"`
-	Why    string `json:"why"`
+	Memory int64  `json:"memory_bytes" doc:"the limit on memory and page cache"`
+	Why    string `json:"why" doc:"what went wrong"`
 }
 
 // learn fits a model to the measurements and tests it on the held-out sizes. If a held-out size contradicts the model,

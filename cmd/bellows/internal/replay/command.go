@@ -231,21 +231,21 @@ func (h *history) simulate(ctx context.Context, c trial.Contender, config sim.Co
 
 // document is the output of `bellows replay --json`.
 type document struct {
-	Simulated bool         `json:"simulated"` // always: the policies are
-	Jobs      int          `json:"jobs"`
-	From      time.Time    `json:"from"` // first and last submission
-	To        time.Time    `json:"to"`
-	Happened  outcome      `json:"happened"`
-	Policies  []policyJSON `json:"policies"`
-	Notes     []string     `json:"notes,omitempty"`
+	Simulated bool         `json:"simulated" doc:"always true: what the policies would have done is"`
+	Jobs      int          `json:"jobs" doc:"number of jobs"`
+	From      time.Time    `json:"from" doc:"first submission"`
+	To        time.Time    `json:"to" doc:"last submission"`
+	Happened  outcome      `json:"happened" doc:"what happened: the fields [below](#a-history)"`
+	Policies  []policyJSON `json:"policies" doc:"one for each of --policy"`
+	Notes     []string     `json:"notes,omitempty" doc:"what is not simulated, in a sentence each"`
 }
 
 // policyJSON is a policy, and how the jobs would have gone, or why that is not known.
 type policyJSON struct {
-	Policy string   `json:"policy"`
-	Would  *outcome `json:"would,omitempty"`
-	Least  *least   `json:"lower_bounds,omitempty"`
-	Error  string   `json:"error,omitempty"`
+	Policy string   `json:"policy" doc:"the policy as given"`
+	Would  *outcome `json:"would,omitempty" doc:"what it would have done: the fields [below](#a-history); omitted if there is an error"`
+	Least  *least   `json:"lower_bounds,omitempty" doc:"for all policies of this kind, elastic or not"`
+	Error  string   `json:"error,omitempty" doc:"why the policy cannot run the jobs"`
 }
 
 func (d *document) print(w io.Writer, nodes []cluster.Node) error {

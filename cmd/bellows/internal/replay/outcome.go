@@ -13,13 +13,13 @@ import (
 
 // outcome is how the jobs of a history went, or would have gone under a policy.
 type outcome struct {
-	Makespan    float64 `json:"makespan_s"`            // from the first submission to the end of the last job
-	Completion  float64 `json:"mean_completion_s"`     // mean time from submission to end of a job
-	P95         float64 `json:"p95_completion_s"`      // 95 % of the jobs took no longer
-	Wait        float64 `json:"mean_wait_s"`           // mean time from submission to the launch of a job's first task
-	Utilisation float64 `json:"memory_utilisation"`    // granted memory × time over memory × makespan, 0 to 1
-	Elastic     int     `json:"elastic_tasks"`         // started with less than their ideal memory
-	Failed      int     `json:"failed_jobs,omitempty"` // in the simulation
+	Makespan    float64 `json:"makespan_s" doc:"from the first submission to the end of the last job"`
+	Completion  float64 `json:"mean_completion_s" doc:"from submission to end, mean over the jobs"`
+	P95         float64 `json:"p95_completion_s" doc:"from submission to end: 95 % of the jobs took no longer"`
+	Wait        float64 `json:"mean_wait_s" doc:"from submission to the start of the first task, mean over the jobs"`
+	Utilisation float64 `json:"memory_utilisation" doc:"granted memory × time / (memory of all nodes × makespan), 0 to 1"`
+	Elastic     int     `json:"elastic_tasks" doc:"tasks started with less than their ideal memory"`
+	Failed      int     `json:"failed_jobs,omitempty" doc:"jobs that fail in the simulation; omitted if none does"`
 }
 
 // span is when a job was submitted, started and ended.
@@ -69,8 +69,8 @@ func (h *history) happened(nodes []cluster.Node) (o outcome) {
 
 // least are lower bounds of every policy with the same freedom.
 type least struct {
-	Makespan   float64 `json:"makespan_s"`
-	Completion float64 `json:"mean_completion_s"`
+	Makespan   float64 `json:"makespan_s" doc:"lower bound"`
+	Completion float64 `json:"mean_completion_s" doc:"lower bound"`
 }
 
 // would is how the jobs would have gone under a policy, simulated.

@@ -378,22 +378,22 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 
 // importJSON is the output of import --json.
 type importJSON struct {
-	Format   string            `json:"format"`
-	Out      string            `json:"out"`
-	Size     int64             `json:"out_bytes"`
-	Workload summaryJSON       `json:"workload"`
-	Cluster  importClusterJSON `json:"cluster"`
-	Notes    []string          `json:"notes"`
-	Simulate string            `json:"simulate"`
+	Format   string            `json:"format" doc:"format of the trace"`
+	Out      string            `json:"out" doc:"the written workload"`
+	Size     int64             `json:"out_bytes" doc:"its size"`
+	Workload summaryJSON       `json:"workload" doc:"the fields of trace info"`
+	Cluster  importClusterJSON `json:"cluster" doc:"the suggested cluster"`
+	Notes    []string          `json:"notes" doc:"on omitted and repaired records"`
+	Simulate string            `json:"simulate" doc:"a command that simulates the workload"`
 }
 
 type importClusterJSON struct {
-	Nodes      int             `json:"nodes"`
-	CPUs       resource.Amount `json:"node_cpu_millicores"`
-	Memory     resource.Amount `json:"node_memory_bytes"`
-	AskedCPU   float64         `json:"asked_cpu_share"`
-	AskedMem   float64         `json:"asked_memory_share"`
-	OverSecond float64         `json:"span_s"`
+	Nodes      int             `json:"nodes" doc:"number of nodes"`
+	CPUs       resource.Amount `json:"node_cpu_millicores" doc:"cores of a node"`
+	Memory     resource.Amount `json:"node_memory_bytes" doc:"memory of a node"`
+	AskedCPU   float64         `json:"asked_cpu_share" doc:"estimated work / (capacity of the cluster × span_s)"`
+	AskedMem   float64         `json:"asked_memory_share" doc:"the same"`
+	OverSecond float64         `json:"span_s" doc:"time for which the shares are"`
 }
 
 func (o *importOptions) report(w io.Writer, format string, r *importer.Result) error {

@@ -19,17 +19,17 @@ import (
 
 // summaryJSON is a summary of a workload.
 type summaryJSON struct {
-	Jobs        int                      `json:"jobs"`
-	Stages      int                      `json:"stages"`
-	Edges       int                      `json:"edges"`
-	Tasks       int64                    `json:"tasks"`
-	Elastic     int64                    `json:"elastic_tasks"`
-	Phased      int64                    `json:"phased_tasks"`
-	Span        float64                  `json:"span_s"`
-	LongestPath float64                  `json:"longest_path_s"`
-	Estimated   workJSON                 `json:"estimated_work"`
-	Used        workJSON                 `json:"used_work"`
-	Quantiles   map[string]quantilesJSON `json:"quantiles"`
+	Jobs        int                      `json:"jobs" doc:"number of jobs"`
+	Stages      int                      `json:"stages" doc:"number of stages"`
+	Edges       int                      `json:"edges" doc:"dependencies between stages"`
+	Tasks       int64                    `json:"tasks" doc:"number of tasks, without coordinators"`
+	Elastic     int64                    `json:"elastic_tasks" doc:"tasks that may be under-sized"`
+	Phased      int64                    `json:"phased_tasks" doc:"tasks whose demand changes over time"`
+	Span        float64                  `json:"span_s" doc:"from the first to the last submission"`
+	LongestPath float64                  `json:"longest_path_s" doc:"the longest chain of stages of one job, as tasks really run"`
+	Estimated   workJSON                 `json:"estimated_work" doc:"sum over tasks of estimated need × true duration: cpu_core_s, memory_byte_s, disk_bytes, network_bytes"`
+	Used        workJSON                 `json:"used_work" doc:"the same with true use"`
+	Quantiles   map[string]quantilesJSON `json:"quantiles" doc:"over jobs, tasks_per_job, stages_per_job, longest_path_s and between_submissions_s; over tasks, task_duration_s, task_cpu_millicores, task_memory_bytes and task_peak_memory_bytes"`
 }
 
 // workJSON is an amount × time of every resource. Its fields name the resource and the unit, such as cpu_core_s.
@@ -52,15 +52,15 @@ func (w workJSON) MarshalJSON() ([]byte, error) {
 }
 
 type quantilesJSON struct {
-	Count int64   `json:"count"`
-	Min   float64 `json:"min"`
-	P25   float64 `json:"p25"`
-	P50   float64 `json:"p50"`
-	P75   float64 `json:"p75"`
-	P90   float64 `json:"p90"`
-	P99   float64 `json:"p99"`
-	Max   float64 `json:"max"`
-	Mean  float64 `json:"mean"`
+	Count int64   `json:"count" doc:"number of values"`
+	Min   float64 `json:"min" doc:"the least"`
+	P25   float64 `json:"p25" doc:"25 % are at most this"`
+	P50   float64 `json:"p50" doc:"the median"`
+	P75   float64 `json:"p75" doc:"75 % are at most this"`
+	P90   float64 `json:"p90" doc:"90 % are at most this"`
+	P99   float64 `json:"p99" doc:"99 % are at most this"`
+	Max   float64 `json:"max" doc:"the largest"`
+	Mean  float64 `json:"mean" doc:"the mean"`
 }
 
 // distribution is a row of the table.
