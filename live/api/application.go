@@ -36,7 +36,7 @@ type NamedProfile struct {
 	Measured
 }
 
-// PoolApplication is everything that is stored about an application of the caller.
+// Application is everything that is stored about an application of the caller.
 type Application struct {
 	Name     string        `json:"name" doc:"name of the application"`
 	Measured *NamedProfile `json:"measured,omitempty" doc:"what less memory costs, as bellows profile measured it"`
