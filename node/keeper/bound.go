@@ -46,10 +46,11 @@ func (k *Keeper) keepBound(c *Container, b cluster.Bound) {
 	k.owner.Go(func() {
 		defer close(mine.done)
 		defer stop()
-		if k.keepWithin(ctx, c, b) {
-			if err := k.lift(c); err != nil && !errors.Is(err, cgroup.ErrGone) {
-				k.log.Warn("cannot end a throttle", "container", c.ID, "error", err)
-			}
+		if !k.keepWithin(ctx, c, b) {
+			return // Of a container that is to end, Wake lifts the bound.
+		}
+		if err := k.lift(c); err != nil && !errors.Is(err, cgroup.ErrGone) {
+			k.log.Warn("cannot end a throttle", "container", c.ID, "error", err)
 		}
 		c.ordering.Lock()
 		defer c.ordering.Unlock()
