@@ -37,15 +37,21 @@ func (r *remover) take(f folder) error {
 }
 
 // takeTmp has the private temporary folder of a container removed, if it has one, but not the folder of the container.
+// The record that names it comes to the remover in a folder of its own, in one step: the remover would take an empty
+// folder for one that is removed already.
 func (r *remover) takeTmp(f folder) error {
-	if !f.exists(tmpRecord) {
+	own := folder(f.path("remains"))
+	if f.exists(tmpRecord) {
+		if err := durable.MakeDir(string(own)); err != nil {
+			return err
+		}
+		if err := durable.Move(f.path(tmpRecord), own.path(tmpRecord)); err != nil {
+			return err
+		}
+	} else if !f.exists("remains") { // It is there if this was interrupted.
 		return nil
 	}
-	to := folder(r.place(f))
-	if err := durable.MakeDir(string(to)); err != nil {
-		return err
-	}
-	if err := durable.Move(f.path(tmpRecord), to.path(tmpRecord)); err != nil {
+	if err := durable.Move(string(own), r.place(f)); err != nil {
 		return err
 	}
 	r.wake()
