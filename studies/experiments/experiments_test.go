@@ -17,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/studies/experiments/prophet"
 	"github.com/bellows-rm/bellows/studies/experiments/pufferfish"
 	"github.com/bellows-rm/bellows/studies/experiments/yarnme"
+	"github.com/bellows-rm/bellows/studies/prediction"
 )
 
 // sharedData is the folder of recorded data next to the project.
@@ -143,7 +144,7 @@ func TestDeclared(t *testing.T) {
 		}
 	}
 	if runs := len(yarnme.Runs) + len(pufferfish.Runs) + len(prophet.Runs) + len(ecs.Runs) +
-		len(mira.Runs); len(seen) != runs {
+		len(mira.Runs) + len(prediction.Runs); len(seen) != runs {
 		t.Errorf("%d experiments are declared, and %d can be run", len(seen), runs)
 	}
 	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnme.Runs),
