@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"time"
+
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -10,11 +12,9 @@ import (
 // it. Each version is answered once: it was carried out (DecisionDone), could not be (DecisionFailed), or a later
 // version set the same field before (DecisionSuperseded).
 type Want struct {
-	// Version is the newest decision; 0 is the Start.
-	Version DecisionID `json:"version,omitempty"`
-	Size    Size       `json:"size"`
-	Hold    Hold       `json:"hold,omitzero"`
-	Bound   Bound      `json:"bound,omitzero"`
+	Size  Size
+	Hold  Hold
+	Bound Bound
 }
 
 // Size is how large the container of a task is, and what its node may make of that.
@@ -33,6 +33,14 @@ type Hold struct {
 	For   TaskID        `json:"for,omitzero"`
 	// PageOut says that the memory of the task is to be paged out while it is held; otherwise it is to be brought back.
 	PageOut bool `json:"page_out,omitempty"`
+}
+
+// Levels reports whether leveling is among the holders.
+func (h *Hold) Levels() bool { return h.By&HeldByLeveling != 0 }
+
+// Overdue reports whether leveling should have ended its hold some time before now.
+func (h *Hold) Overdue(now timeline.Time, by time.Duration) bool {
+	return h.Levels() && h.Until.Add(by) <= now
 }
 
 // Bound is the most that a task may use of each rate until a time; 0 is no bound, and the zero Bound bounds nothing.
@@ -70,22 +78,15 @@ func (k DecisionKind) Sets() (f WantField, ok bool) {
 
 // Set makes d, which sets a field, the newest version.
 func (w *Want) Set(d *Decision) {
-	w.Version = d.ID
 	switch d.Kind {
 	case Resize:
 		w.Size = Size{Grant: d.Grant, Envelope: d.Envelope, Why: d.Reason}
 	case Suspend, Resume:
-		w.Hold = HoldOf(d)
+		w.Hold = Hold{By: d.By, PageOut: d.PageOut}
+		if w.Hold.Levels() {
+			w.Hold.Until, w.Hold.For = d.At, d.For
+		}
 	case Throttle:
 		w.Bound = Bound{Most: d.Bound, Until: d.At}
 	}
-}
-
-// HoldOf returns the hold that a Suspend or Resume demands. Only leveling has an end.
-func HoldOf(d *Decision) Hold {
-	h := Hold{By: d.By, PageOut: d.PageOut}
-	if d.By&HeldByLeveling != 0 {
-		h.Until, h.For = d.At, d.For
-	}
-	return h
 }

@@ -131,7 +131,11 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 	if err := c.dir.readable(); err != nil {
 		return cluster.Event{}, err
 	}
-	was, _ := keeper.RecordOf(c.dir) // The keeper reports one that cannot be read.
+	was, err := keeper.RecordOf(c.dir)
+	if err != nil {
+		a.log.Warn("cannot read what is recorded of a container, resuming it", "container", id, "error", err)
+		was.Out = true // It may be: then it can run only once it has its memory.
+	}
 	record = record.sized(&was)
 	g, err := openGroup(record)
 	if isUnread(err) {
@@ -190,7 +194,7 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 	a.mu.Lock()
 	a.containers[id] = c
 	a.mu.Unlock()
-	is := a.keeper.Adopt(c.kept)
+	is := a.keeper.Adopt(c.kept, was)
 	at := c.spec.Booked
 	var s started
 	if c.dir.get("started.json", &s) == nil {

@@ -60,20 +60,24 @@ const wantFile = "want.json"
 // Put implements keeper.Records, as do the next two. Where a full disk has no room for a new file, the old one is
 // overwritten in place, and padded: whoever reads it meanwhile reads either.
 func (f folder) Put(r *keeper.Record) error {
-	err := f.put(wantFile, r)
-	if err == nil {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err = durable.Replace(f.path(wantFile), append(text, '\n')); err == nil {
 		return nil
 	}
-	text, _ := json.Marshal(r)
 	file, failed := os.OpenFile(f.path(wantFile), os.O_WRONLY, 0)
 	if failed != nil {
 		return err
 	}
 	defer file.Close()
-	if info, failed := file.Stat(); failed == nil {
+	info, failed := file.Stat()
+	if failed == nil {
 		text = append(text, bytes.Repeat([]byte(" "), max(0, int(info.Size())-len(text)))...)
+		failed = overwrite(file, text)
 	}
-	if _, failed := file.WriteAt(text, 0); failed != nil {
+	if failed != nil {
 		return err
 	}
 	return nil

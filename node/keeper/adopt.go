@@ -18,15 +18,10 @@ type Adopted struct {
 	Detail string          // how the bound is carried out, unless the kernel alone does
 }
 
-// Adopt takes over a container that an earlier keeper had, and brings it to what its records say. The keeper does not
+// Adopt takes over a container that an earlier keeper had, and brings it to what its record says. The keeper does not
 // work yet; what it reports of the container comes after Watch.
-func (k *Keeper) Adopt(c *Container) Adopted {
+func (k *Keeper) Adopt(c *Container, r Record) Adopted {
 	c.stillness.quiet = true
-	r, err := RecordOf(c.Records)
-	if err != nil {
-		k.log.Warn("cannot read what is recorded of a container, resuming it", "container", c.ID, "error", err)
-		r.Out = true // It may be: then it can run only once it has its memory.
-	}
 	if c.record.Record = r; r.WasResized() {
 		k.adoptSize(c)
 	}
@@ -48,7 +43,7 @@ func (k *Keeper) Watch(c *Container) {
 	if bound := c.Recorded().Bound; bound != (cluster.Bound{}) {
 		k.keepBound(c, bound)
 	}
-	if h := c.Held(); h.By&cluster.HeldByLeveling != 0 {
+	if h := c.Held(); h.Levels() {
 		k.expectEnd(c, h.Until)
 	}
 }

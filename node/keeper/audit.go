@@ -93,7 +93,7 @@ func (c *Container) leveledFor(now timeline.Time, by time.Duration) bool {
 		return false
 	}
 	defer c.changing.Unlock()
-	return overdueHold(&c.stance.engine, now, by)
+	return c.stance.engine.Overdue(now, by)
 }
 
 // leftover is what a container's stance, or the kernel, does to it although no party wants that any more. A change of

@@ -52,9 +52,7 @@ type Container struct {
 
 // NewContainer returns a container that no party has stopped.
 func NewContainer(s Setup) *Container {
-	c := &Container{Setup: s, stance: stance{grant: s.Grant, mostCPU: s.Envelope.MostCPU}}
-	c.orders.want.Size = cluster.Size{Grant: s.Grant, Envelope: s.Envelope}
-	return c
+	return &Container{Setup: s, stance: stance{grant: s.Grant, mostCPU: s.Envelope.MostCPU}}
 }
 
 // envelope returns what the memory manager may do with the container, as it was when the keeper got it.

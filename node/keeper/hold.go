@@ -16,11 +16,6 @@ import (
 // daemon hangs, or the order was lost.
 const LevelingGrace = 5 * time.Second
 
-// overdueHold reports whether leveling should have ended its hold some time before now.
-func overdueHold(h *cluster.Hold, now timeline.Time, by time.Duration) bool {
-	return h.By&cluster.HeldByLeveling != 0 && h.Until.Add(by) <= now
-}
-
 // holdWithin is how long the kernel may take to freeze or thaw a container.
 const holdWithin = 10 * time.Second
 
@@ -28,21 +23,18 @@ const holdWithin = 10 * time.Second
 // it in time; that the container does not stay stopped must not depend on the engine.
 func (k *Keeper) endLeveling(c *Container) {
 	h := c.Held()
-	if overdueHold(&h, k.config.Clock(), LevelingGrace) {
+	if h.Overdue(k.config.Clock(), LevelingGrace) {
 		k.log.Warn("resuming a container that leveling should have let go on", "container", c.ID, "until",
 			time.Unix(0, int64(h.Until)))
 		rest := cluster.Hold{By: h.By &^ cluster.HeldByLeveling}
 		rest.PageOut = h.PageOut && rest.By != 0
-		err := k.Hold(c, rest)
-		if err == nil && k.closed.Err() == nil {
-			k.wantOut(c, rest.PageOut)
-		}
+		err := k.bringHold(c, rest)
 		if err == nil || errors.Is(err, cgroup.ErrGone) || k.closed.Err() != nil {
 			return
 		}
 		k.log.Warn("cannot resume a container", "container", c.ID, "error", err)
 	}
-	if h.By&cluster.HeldByLeveling != 0 {
+	if h.Levels() {
 		k.expectEnd(c, h.Until)
 	}
 }
@@ -98,6 +90,15 @@ func (k *Keeper) Hold(c *Container, h cluster.Hold) error {
 		k.owner.Go(func() { k.breatheWhileHeld(c) })
 	}
 	return nil
+}
+
+// bringHold is Hold, after which the memory of the container goes out, or comes back, as the hold wants it.
+func (k *Keeper) bringHold(c *Container, h cluster.Hold) error {
+	err := k.Hold(c, h)
+	if err == nil && k.closed.Err() == nil {
+		k.wantOut(c, h.PageOut)
+	}
+	return err
 }
 
 // beginsToBreathe reports whether the programs of a held container send heartbeats, and no goroutine lets it breathe

@@ -100,11 +100,7 @@ func (k *Keeper) bring(c *Container, f cluster.WantField, want *cluster.Want) (d
 	case cluster.WantSize:
 		return "", k.Resize(c, want.Size)
 	case cluster.WantHold:
-		err := k.Hold(c, want.Hold)
-		if err == nil && k.closed.Err() == nil {
-			k.wantOut(c, want.Hold.PageOut)
-		}
-		return "", err
+		return "", k.bringHold(c, want.Hold)
 	}
 	return "", fmt.Errorf("this machine does not know field %d of what is wanted of a container", f)
 }
