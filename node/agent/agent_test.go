@@ -715,11 +715,11 @@ func TestProgramIsInsideFromTheStart(t *testing.T) {
 	}
 }
 
-// A disk that is full when a program ends loses neither its exit code nor the fact that it ended: room for the record
-// was set aside. One that is full when it is to start fails the start, in one sentence.
-func TestFullDisk(t *testing.T) {
+// onSmallDisk returns an agent whose state is on a disk of its own of that size.
+func onSmallDisk(t *testing.T, size string) *bench {
+	t.Helper()
 	dir := t.TempDir()
-	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size=256k"); errors.Is(err, unix.EPERM) {
+	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size="+size); errors.Is(err, unix.EPERM) {
 		t.Skipf("needs to mount a file system: %v", err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -732,15 +732,29 @@ func TestFullDisk(t *testing.T) {
 	b := &bench{t: t, dir: dir}
 	b.open()
 	t.Cleanup(b.cleanUp)
+	return b
+}
+
+// fillDisk leaves no room on a small disk, by a file whose path it returns.
+func (b *bench) fillDisk() (ballast string) {
+	b.t.Helper()
+	ballast = filepath.Join(b.dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		b.t.Fatalf("the disk is not full: %v", err)
+	}
+	return ballast
+}
+
+// A disk that is full when a program ends loses neither its exit code nor the fact that it ended: room for the record
+// was set aside. One that is full when it is to start fails the start, in one sentence.
+func TestFullDisk(t *testing.T) {
+	b := onSmallDisk(t, "256k")
 	gate := filepath.Join(t.TempDir(), "gate")
 	o := b.order("sh", "-c", "echo ready; until [ -e "+gate+" ]; do sleep 0.01; done; echo lost; exit 6")
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.awaitOutput(o, "ready\n")
-	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", err)
-	}
+	ballast := b.fillDisk()
 	late := b.order("true")
 	b.Apply([]cluster.Order{late})
 	if e := b.next(cluster.DecisionFailed); !strings.Contains(e.Detail, "no space left on device") || !e.Short {

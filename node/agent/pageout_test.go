@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/internal/testswap"
 )
 
@@ -38,11 +39,14 @@ func newOut(t *testing.T, class cluster.Class, swap int64) *outBench {
 }
 
 // pageOut orders that the container be paused, with its memory.
-func (o *outBench) pageOut() {
+func (o *outBench) pageOut() { o.pageOutFor(cluster.HeldByOwner, 0) }
+
+// pageOutFor is pageOut on behalf of a holder, until a time if that is leveling.
+func (o *outBench) pageOutFor(by cluster.Holders, until timeline.Time) {
 	o.last++
 	order := o.start
-	order.Decision = cluster.Decision{ID: o.last, Kind: cluster.Suspend, Task: o.start.Task, By: cluster.HeldByOwner,
-		PageOut: true}
+	order.Decision = cluster.Decision{ID: o.last, Kind: cluster.Suspend, Task: o.start.Task, By: by, PageOut: true,
+		At: until}
 	o.Apply([]cluster.Order{order})
 }
 
@@ -69,11 +73,7 @@ func (o *outBench) ends() {
 // it back.
 func TestPagedOutByLevelingComesBack(t *testing.T) {
 	o := newOut(t, cluster.Regular, 512<<20)
-	o.last++
-	order := o.start
-	order.Decision = cluster.Decision{ID: o.last, Kind: cluster.Suspend, Task: o.start.Task, By: cluster.HeldByLeveling,
-		PageOut: true, At: now().Add(time.Second)}
-	o.Apply([]cluster.Order{order})
+	o.pageOutFor(cluster.HeldByLeveling, now().Add(time.Second))
 	o.outOf(true)
 	o.outOf(false)
 	o.next(cluster.TaskResumed)
@@ -144,11 +144,7 @@ func TestPageOut(t *testing.T) {
 // that memory before it goes on: it stays stopped until all of it is free.
 func TestPageOutBeforeALargerPhase(t *testing.T) {
 	o := newOut(t, cluster.Flex, 512<<20)
-	o.last++
-	hold := o.start
-	hold.Decision = cluster.Decision{ID: o.last, Kind: cluster.Suspend, Task: o.start.Task, By: cluster.HeldByLeveling,
-		PageOut: true, At: now().Add(time.Hour)}
-	o.Apply([]cluster.Order{hold})
+	o.pageOutFor(cluster.HeldByLeveling, now().Add(time.Hour))
 	before := o.outOf(true)
 	other := o.order("sleep", "1000")
 	other.Grant = resource.Of(500, 300*resource.MiB)

@@ -1,14 +1,10 @@
 package agent
 
 import (
-	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -68,32 +64,12 @@ func TestFieldsAreAnsweredByThemselves(t *testing.T) {
 
 // What is wanted of a container can change, and end, on a full disk, too; what was not wanted before cannot begin.
 func TestWantOnAFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size=512k"); errors.Is(err, unix.EPERM) {
-		t.Skipf("needs to mount a file system: %v", err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	b := &bench{t: t, dir: dir}
-	b.open()
-	t.Cleanup(b.cleanUp)
+	b := onSmallDisk(t, "512k")
 	h := newHeldOn(b, cluster.Envelope{})
 	until := now().Add(time.Hour)
 	h.level(cluster.HeldByOwner, until)
 	h.next(cluster.DecisionDone)
-	ballast := filepath.Join(dir, "ballast")
-	fill := func() {
-		t.Helper()
-		if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-			t.Fatalf("the disk is not full: %v", err)
-		}
-	}
-	fill()
+	ballast := b.fillDisk()
 	wants := func(o cluster.Hold, kind cluster.EventKind) {
 		t.Helper()
 		if e := h.nextOf(cluster.DecisionDone, cluster.DecisionFailed); e.Kind != kind {
@@ -110,7 +86,7 @@ func TestWantOnAFullDisk(t *testing.T) {
 	wants(cluster.Hold{By: cluster.HeldByLeveling, Until: until, For: cluster.TaskID{Job: 7}}, cluster.DecisionDone)
 	h.hold(0)
 	wants(cluster.Hold{}, cluster.DecisionDone)
-	fill() // what the record took
+	b.fillDisk() // also what the record took
 	h.hold(cluster.HeldByOwner)
 	wants(cluster.Hold{}, cluster.DecisionFailed)
 	if err := os.Remove(ballast); err != nil {
