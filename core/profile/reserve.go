@@ -313,16 +313,10 @@ func (s *sizing) compete(least float64, b basis, allowed func(row string) bool) 
 // than folds that takes a fraction of the time.
 func (l *learner) tryFolds(r *row, t *target, b basis, held []float64) (m model, ok bool) {
 	n := len(t.runs)
-	x, y, unit, ok := r.points(t, b)
+	m, x, y, unit, ok := l.fitted(r, t, b)
 	if !ok {
 		return model{}, false
 	}
-	line, ok := r.fit(l, x, y, t.weight, unit)
-	if !ok {
-		return model{}, false
-	}
-	m = model{name: r.name, row: r, basis: b, line: line}
-	m.least, m.most = rangeOf(t.runs)
 	folds := min(n, mostFolds)
 	for fold := range folds {
 		l.heldX, l.heldY, l.heldUnit, l.heldWeigh = l.heldX[:0], l.heldY[:0], l.heldUnit[:0], l.heldWeigh[:0]

@@ -203,16 +203,10 @@ func missed(t *target, limit float64, predict func(run int) (value float64, ok b
 // more different features than columns, a value of 0 of which a logarithm would be needed, or collinear columns
 // whichever run is left out.
 func (l *learner) try(r *row, t *target, b basis, limit float64) (m model, ok bool) {
-	x, y, unit, ok := r.points(t, b)
+	m, x, y, unit, ok := l.fitted(r, t, b)
 	if !ok {
 		return model{}, false
 	}
-	line, ok := r.fit(l, x, y, t.weight, unit)
-	if !ok {
-		return model{}, false
-	}
-	m = model{name: r.name, row: r, basis: b, line: line}
-	m.least, m.most = rangeOf(t.runs)
 	m.missed, ok = missed(t, limit, func(i int) (value float64, ok bool) {
 		held, ok := l.without(i, r, x, y, t.weight, unit)
 		if !ok {
@@ -221,6 +215,17 @@ func (l *learner) try(r *row, t *target, b basis, limit float64) (m model, ok bo
 		return r.value(held, x[i]), true
 	})
 	return m, ok
+}
+
+// fitted returns r fitted to all runs of t, without its error, and the points; ok is false if the runs do not suffice.
+func (l *learner) fitted(r *row, t *target, b basis) (m model, x [][]float64, y, unit []float64, ok bool) {
+	if x, y, unit, ok = r.points(t, b); !ok {
+		return m, nil, nil, nil, false
+	}
+	m = model{name: r.name, row: r, basis: b}
+	m.line, ok = r.fit(l, x, y, t.weight, unit)
+	m.least, m.most = rangeOf(t.runs)
+	return m, x, y, unit, ok
 }
 
 // points returns what r is fitted to; ok is false if the runs do not suffice.
