@@ -33,6 +33,11 @@ func (t *TaskState) lendsMemory() resource.Amount {
 	return min(t.Out, t.Grant[resource.Memory])
 }
 
+// returns is how much memory is to come back to a task. Its node holds the task until that is free.
+func (t *TaskState) returns() resource.Amount {
+	return max(0, min(t.Out, t.Grant[resource.Memory])-t.PagedOutLent)
+}
+
 // relendMemory gives memory that has left a task to its node, or takes it back. If other tasks use it, the node is
 // overdrawn until enough of these tasks end.
 func (s *Snapshot) relendMemory(t *TaskState) {
@@ -57,7 +62,7 @@ func (s *Snapshot) relendMemory(t *TaskState) {
 func (n *NodeState) inMemory() resource.Amount {
 	has := n.Capacity[resource.Memory] - n.Unused()[resource.Memory]
 	for _, t := range n.Tasks {
-		has -= t.returns(t.Grant[resource.Memory])
+		has -= t.returns()
 	}
 	return has
 }

@@ -38,7 +38,8 @@ func (j *JobState) checkProgress(id cluster.TaskID, p *cluster.Progress) error {
 func (t *TaskState) resume(now timeline.Time, p *cluster.Progress) {
 	since, ends := now, t.end
 	if p != nil {
-		t.Phase, t.PhaseSince, t.SuspendedFor = p.Phase, p.PhaseSince, p.SuspendedFor
+		t.enter(p.Phase, p.PhaseSince)
+		t.SuspendedFor = p.SuspendedFor
 		t.Suspended, t.SuspendedBy, t.SuspendedSince = p.SuspendedBy != 0, p.SuspendedBy, p.SuspendedSince
 		if p.Ends != 0 {
 			ends = p.Ends

@@ -55,7 +55,7 @@ func (r *Resized) counts() resource.Vector {
 // answered with DecisionSuperseded. A Resize that fails restores the grant. A Resize of a task that is being killed,
 // or whose memory is to come back, or to the grant that it has, is ignored.
 func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
-	if t.Killing || t.returns(t.Grant[resource.Memory]) > 0 || grant == t.WantedGrant() {
+	if t.Killing || t.returns() > 0 || grant == t.WantedGrant() {
 		return
 	}
 	switch least := t.Job.LeastByPhase(int(t.ID.Stage)); {

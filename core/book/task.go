@@ -89,12 +89,6 @@ type PagedOut struct {
 	Out, PagedOutLent resource.Amount
 }
 
-// returns is how much memory is to come back to a task with a grant of memory. Its node holds the task until that is
-// free.
-func (o *PagedOut) returns(memory resource.Amount) resource.Amount {
-	return max(0, min(o.Out, memory)-o.PagedOutLent)
-}
-
 // Orders are the newest orders about a running task, by the field of what is wanted of it.
 type Orders struct {
 	// Hold is the newest order to stop the task or to let it go on; nil if there was none.
