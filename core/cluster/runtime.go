@@ -156,9 +156,14 @@ func WithHeaps(args, env []string, most resource.Amount) (newArgs, newEnv []stri
 	return newArgs, newEnv, words
 }
 
+// told is the variable of r as an environment has it, NAME=value.
+func (r *runtime) told(heap resource.Amount) string {
+	return r.variable + "=" + fmt.Sprintf(r.assignment, heap/r.unit)
+}
+
 // tell returns env with the variable of r. Options of the submitter stay behind that of r: the last one counts.
 func (r *runtime) tell(env []string, heap resource.Amount) []string {
-	told := r.variable + "=" + fmt.Sprintf(r.assignment, heap/r.unit)
+	told := r.told(heap)
 	for i, pair := range env {
 		if options, ok := strings.CutPrefix(pair, r.variable+"="); ok {
 			env[i] = told + " " + options
@@ -183,7 +188,7 @@ func WithoutHeaps(env []string) []string {
 	for i := range runtimes {
 		r := &runtimes[i]
 		heap, _ := r.heap(resource.Amount(most))
-		told := r.variable + "=" + fmt.Sprintf(r.assignment, heap/r.unit)
+		told := r.told(heap)
 		if at := slices.Index(out, told); at >= 0 {
 			out = slices.Delete(out, at, at+1)
 		}
