@@ -390,7 +390,7 @@ func (p *Pool) depart(m *member, as api.ExecutorState, why, how string) {
 			why += ": " + how
 		}
 		e.State, e.Why = as, why
-		p.departed = slices.DeleteFunc(p.departed, func(d departed) bool { return d.PoolMember.Executor == m.number })
+		p.departed = slices.DeleteFunc(p.departed, func(d departed) bool { return d.Executor == m.number })
 		p.departed = append(p.departed[max(0, len(p.departed)+1-mostDeparted):], departed{e, now})
 	}
 	p.leave(m, why)

@@ -33,7 +33,7 @@ func (n *Node) LeftMemory() int64 {
 	return max(0, min(n.FreeMemory, n.Memory-n.HeldMemory-n.LeftoverMemory))
 }
 
-// Status is the daemon as a whole.
+// ClusterStatus is the daemon as a whole.
 type ClusterStatus struct {
 	Policy string `json:"policy" doc:"name of the policy"`
 	// Deadlines: the policy lets a job that is past its deadline come first.

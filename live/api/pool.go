@@ -90,7 +90,7 @@ type PoolExecutor struct {
 	Lends bool          `json:"lends,omitempty" doc:"it runs nothing, and lends its cores until it has a task"`
 }
 
-// PoolExecutor is what people see of an executor.
+// PoolMember is what a pool knows of an executor.
 type PoolMember struct {
 	Executor    int           `json:"executor" doc:"its number"`
 	State       ExecutorState `json:"state" doc:"queued, starting, registered, assigned, attached, parked, draining, expired or lost"`

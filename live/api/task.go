@@ -65,7 +65,7 @@ type InPhase struct {
 	Since time.Time `json:"phase_since,omitzero" doc:"when the task entered the phase, or when it would have entered it at its usual pace"`
 }
 
-// Suspended says who stopped the programs of a running task, and since when.
+// Still says who stopped the programs of a running task, and since when.
 type Still struct {
 	By    cluster.Holders `json:"by" doc:"memory: the memory manager of its node; owner: the user who paused the task; leveling: the policy, for a while; or several of them, joined by +"`
 	Since time.Time       `json:"since,omitzero" doc:"since when"`

@@ -260,13 +260,13 @@ func TestNextDaemon(t *testing.T) {
 		m.mu.Unlock()
 		m.enrol(r, 3)
 		m.later(2 * time.Second)
-		if d := m.detail(r); len(d.Members) != 3 || d.Members[2].PoolMember.Executor != 4 || d.Idle+d.Busy != 3 {
+		if d := m.detail(r); len(d.Members) != 3 || d.Members[2].Executor != 4 || d.Idle+d.Busy != 3 {
 			t.Errorf("it is %+v", d)
 		}
 		m.enrol(r, 1)
 		m.put(ada, func(s *api.PoolSpec) { s.Min, s.Max = 4, 4 })
 		m.later(time.Second)
-		if d := m.detail(r); len(d.Members) != 4 || d.Members[3].PoolMember.Executor != 5 {
+		if d := m.detail(r); len(d.Members) != 4 || d.Members[3].Executor != 5 {
 			t.Errorf("the next has number %+v", d.Members)
 		}
 	})

@@ -31,8 +31,8 @@ type Cluster struct {
 	Swap    Swap
 	// Caps are the resources of which a task uses no more than its grant (sim.Config.Caps), by name: a key of caps.
 	Caps string
-	// Suspended says what a task that stands still does with its cores and bandwidths (sim.Config.Lends): lends or keeps.
-	Suspended string
+	// Still says what a task that stands still does with its cores and bandwidths (sim.Config.Lends): lends or keeps.
+	Still string
 
 	Failures Failures
 	Flex     Flex
@@ -88,7 +88,7 @@ var caps = map[string]resource.Kinds{"none": 0, "cpus": resource.KindsOf(resourc
 // New returns a cluster with no field given, in which tasks are kept to their grants, and lend them while they stand
 // still, as on a real machine.
 func New() *Cluster {
-	return &Cluster{Caps: "cpus", Suspended: "lends", Failures: Failures{Seed: 1}, Flex: Flex{Manager: "default"},
+	return &Cluster{Caps: "cpus", Still: "lends", Failures: Failures{Seed: 1}, Flex: Flex{Manager: "default"},
 		Misjudge: Misjudge{Text: "none", Seed: 1}}
 }
 
@@ -110,7 +110,7 @@ func Numbered(base string, n int) []string {
 // Config returns the cluster for the simulator. A nil field gets the zero value of sim.Config.
 func (c *Cluster) Config() (sim.Config, error) {
 	config := sim.Config{Coordinator: resource.Of(c.Coordinator.CPU, c.Coordinator.Memory), LaunchDelay: c.LaunchDelay,
-		Caps: caps[c.Caps], Lends: c.Suspended == "lends"}
+		Caps: caps[c.Caps], Lends: c.Still == "lends"}
 	for _, g := range c.Groups {
 		for _, name := range g.Names {
 			config.Nodes = append(config.Nodes, cluster.Node{ID: cluster.NodeID(len(config.Nodes)), Name: name,

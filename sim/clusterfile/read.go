@@ -63,7 +63,7 @@ func (c *Cluster) read(m *form.Mapping) {
 		c.Caps = m.Choice("caps", []string{"none", "cpus", "all"})
 	}
 	if m.Has("still") {
-		c.Suspended = m.Choice("still", []string{"lends", "keeps"})
+		c.Still = m.Choice("still", []string{"lends", "keeps"})
 	}
 	m.Fill("failures", &c.Failures)
 	if flex := m.Fill("flex", &c.Flex, "manager", "puff_ratio"); flex != nil {

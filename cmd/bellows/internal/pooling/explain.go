@@ -184,7 +184,7 @@ func whenFewer(d *api.PoolDetail) string {
 		parts = append(parts, fmt.Sprintf("not below --min %d, unless other owners wait for room", d.Spec.Min))
 	case longest.Idle > 0:
 		parts = append(parts, fmt.Sprintf("one that has run nothing for %v ends; executor %d has been idle for %s",
-			d.Spec.Idle, longest.PoolMember.Executor, terminal.Age(longest.Idle)))
+			d.Spec.Idle, longest.Executor, terminal.Age(longest.Idle)))
 	default:
 		parts = append(parts, fmt.Sprintf("one that has run nothing for %v ends", d.Spec.Idle))
 	}

@@ -86,9 +86,9 @@ func (s *poolState) settle() {
 	}
 	s.rows = slices.Clone(s.pool.Members)
 	executorTable.sort(s.rows, s.order, func(a, b *api.PoolExecutor) int {
-		return cmp.Compare(a.PoolMember.Executor, b.PoolMember.Executor)
+		return cmp.Compare(a.Executor, b.Executor)
 	})
-	at := slices.IndexFunc(s.rows, func(e api.PoolExecutor) bool { return e.PoolMember.Executor == s.selected })
+	at := slices.IndexFunc(s.rows, func(e api.PoolExecutor) bool { return e.Executor == s.selected })
 	if at < 0 {
 		at = max(0, min(s.at, len(s.rows)-1))
 	}
@@ -101,7 +101,7 @@ func (s *poolState) settle() {
 // choose selects a row.
 func (s *poolState) choose(at int) {
 	if s.at, s.selected = at, 0; at < len(s.rows) {
-		s.selected = s.rows[at].PoolMember.Executor
+		s.selected = s.rows[at].Executor
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *poolState) command(k terminal.Key) {
 	switch {
 	case e == nil:
 	case e.Job == 0:
-		s.say(warning, "executor %d has no job: it has ended, or has not been submitted", e.PoolMember.Executor)
+		s.say(warning, "executor %d has no job: it has ended, or has not been submitted", e.Executor)
 	case k == 'p':
 		s.ask(pausing, subject{job: e.Job})
 	case k == 'r':

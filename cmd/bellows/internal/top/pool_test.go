@@ -167,7 +167,7 @@ func TestPoolScreensFit(t *testing.T) {
 			"": func(t *rapid.T) {
 				s.settle()
 				fits(t, s)
-				if e := s.current(); (e == nil) != (len(s.rows) == 0) || e != nil && e.PoolMember.Executor != s.selected {
+				if e := s.current(); (e == nil) != (len(s.rows) == 0) || e != nil && e.Executor != s.selected {
 					t.Errorf("row %d of %d is selected: %v", s.at, len(s.rows), s.selected)
 				}
 			},

@@ -18,8 +18,8 @@ import (
 var executorTable = table[api.PoolExecutor]{
 	columns: []column[api.PoolExecutor]{
 		{name: "executor", head: "EXECUTOR", width: 8, right: true, cell: func(e *api.PoolExecutor, _ time.Time) string {
-			return strconv.Itoa(e.PoolMember.Executor)
-		}, compare: func(a, b *api.PoolExecutor) int { return cmp.Compare(a.PoolMember.Executor, b.PoolMember.Executor) }},
+			return strconv.Itoa(e.Executor)
+		}, compare: func(a, b *api.PoolExecutor) int { return cmp.Compare(a.Executor, b.Executor) }},
 		{name: "state", head: "STATE", width: 10, cell: func(e *api.PoolExecutor, _ time.Time) string {
 			return string(e.State)
 		}, look: executorLook, compare: func(a, b *api.PoolExecutor) int {
@@ -218,7 +218,7 @@ func (s *poolState) foot() []line {
 	switch s.mode {
 	case confirming:
 		return []line{words(fmt.Sprintf("kill job %d, executor %d of this pool? y kills it, any other key does not",
-			s.doomed.Job, s.doomed.PoolMember.Executor), bad)}
+			s.doomed.Job, s.doomed.Executor), bad)}
 	case helping:
 		return []line{words("any key goes back", faint)}
 	}
@@ -239,7 +239,7 @@ func (s *poolState) news() line {
 	if e == nil {
 		return nil
 	}
-	text := fmt.Sprintf("executor %d is %s", e.PoolMember.Executor, e.State)
+	text := fmt.Sprintf("executor %d is %s", e.Executor, e.State)
 	if e.Why != "" {
 		text += ": " + e.Why
 	}
