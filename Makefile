@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build lab check test test-studies test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz release clean
+.PHONY: help build lab check test test-studies test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz spark release clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
 # shifts in which the daemon dies.
@@ -53,10 +53,10 @@ test-all: test lint test-studies test-race test-guest test-faults test-upgrade t
 check:
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt: not formatted:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags guest,attack ./...
+	go vet -tags guest,attack,spark ./...
 
 lint: check ## gofmt, go vet and staticcheck, 9 minutes of processor time the first time
-	go tool staticcheck -tags guest,attack ./...
+	go tool staticcheck -tags guest,attack,spark ./...
 
 test-race: ## long tests too, under 13 minutes: with the race detector where there are goroutines; as root on Debian it installs gcc if it is missing
 	internal/testrun/race
@@ -79,6 +79,9 @@ test-upgrade: ## takes over the running jobs of a daemon of the baseline in CHAN
 test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, then LIFE (20000) in 72 hours of simulated time, under 12 minutes: no memory, process or file of them may stay
 	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK) \
 		-- -count=1 -timeout=3h -run='^TestLongLife$$' ./live -life-jobs=$(LIFE)
+
+spark: ## Spark from PyPI on warm executors, as root, under 4 minutes; needs Java 17, python3 and pip, and the first time 450 MB
+	$(TESTRUN) -- -tags=spark -count=1 -timeout=15m -run='^TestSpark' ./connector/spark
 
 demo: build ## real programs share too little memory, under 5 minutes; installs nothing, needs root for containers
 	./bin/bellows demo

@@ -84,7 +84,7 @@ func messagesIn(t *testing.T, path string) (all []string) {
 			return true
 		}
 		place, logs := map[string]int{"Info": 0, "Warn": 0, "Error": 0, "Log": 2}[method.Sel.Name]
-		if on, ok := method.X.(*ast.SelectorExpr); !logs || !ok || on.Sel.Name != "log" {
+		if on, ok := method.X.(*ast.SelectorExpr); !logs || !ok || !strings.EqualFold(on.Sel.Name, "log") {
 			return true
 		}
 		message := call.Args[place]

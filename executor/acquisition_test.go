@@ -39,7 +39,7 @@ func BenchmarkAcquisition(b *testing.B) {
 					for i, cmd := range processes {
 						_ = cmd.Process.Kill()
 						_ = cmd.Wait()
-						if _, err := s.pool.Left(b.Context(), i, ""); err != nil {
+						if _, err := s.pool.Left(b.Context(), i, executor.CauseLost, ""); err != nil {
 							b.Fatal(err)
 						}
 					}

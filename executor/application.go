@@ -65,7 +65,7 @@ type Stage struct {
 	Function string // as in Work
 	Path     string // as in Work
 	// Tasks is how many tasks the stage will have of an application that starts its own, as long as it demands nothing;
-	// 0 is unknown.
+	// 0 is unknown. It says that executors are to be kept for them, when those of the stages before it have no task.
 	Tasks int
 }
 
@@ -117,7 +117,7 @@ func Enrol(ctx context.Context, c ApplicationConfig) (*Application, error) {
 		a.enrolment.Key = rand.Text()
 	}
 	if a.enrolment.Drives {
-		a.driving = &driving{held: map[int64]Attachment{}}
+		a.driving = &driving{held: map[int64]Attachment{}, changed: map[int]bool{}}
 	}
 	ctx, a.stop = context.WithCancel(ctx)
 	if _, err := a.hold(ctx); err != nil {
@@ -200,10 +200,14 @@ func (a *Application) fail(err error) {
 	a.stop()
 }
 
-// NewStage adds a stage, and returns its number.
+// NewStage adds a stage, and returns its number. An application that starts its own tasks may get that of a stage that
+// it has ended with EndStage.
 func (a *Application) NewStage(s Stage) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.driving != nil {
+		return a.newDriven(s)
+	}
 	for _, parent := range s.After {
 		if parent >= 0 && parent < len(a.stages) {
 			a.stages[parent].parent = true

@@ -73,7 +73,7 @@ func benchReassignment(b *testing.B, s *served, stage executor.Stage, start func
 		cold = append(cold, first(0))
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if _, err := s.pool.Left(b.Context(), number, ""); err != nil {
+		if _, err := s.pool.Left(b.Context(), number, executor.CauseLost, ""); err != nil {
 			b.Fatal(err)
 		}
 		number++

@@ -68,7 +68,7 @@ func (s *served) drive(begin func(number int) *exec.Cmd, function string, ordina
 	}
 	_ = killed.Process.Kill()
 	_ = killed.Wait()
-	if _, err := s.pool.Left(t.Context(), 0, "it was killed"); err != nil {
+	if _, err := s.pool.Left(t.Context(), 0, executor.CauseLost, "it was killed"); err != nil {
 		t.Fatal(err)
 	}
 	s.end()
@@ -173,6 +173,79 @@ func TestAttachedFunction(t *testing.T) {
 	<-stopped
 }
 
+// The error of a function says whether the application is to be blamed for the end of the attachment.
+func TestCauseOfErrors(t *testing.T) {
+	s := serve(t)
+	fails := func(err error) executor.Function {
+		return func(context.Context, []byte) ([]byte, error) { return nil, err }
+	}
+	x := executor.Executor{Socket: s.socket, Pool: "p", Number: 0, Secret: "secret"}
+	x.Functions = map[string]executor.Function{
+		"unreachable": fails(fmt.Errorf("connect to home: %w", executor.ErrUnreachable)),
+		"refused":     fails(fmt.Errorf("it has version 3: %w", executor.ErrRefused)),
+		"memory":      fails(fmt.Errorf("a child was killed: %w", executor.ErrMemory)), "failed": fails(io.EOF)}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- x.Run(ctx) }()
+	for _, want := range []executor.Cause{executor.CauseUnreachable, executor.CauseRefused, executor.CauseMemory,
+		executor.CauseFailed} {
+		a := s.demanding(string(want), string(want), "")
+		if c := hears(t, executor.Ended, a); c.Cause != want || !c.Failed {
+			t.Errorf("%+v, want the cause %s", c, want)
+		}
+		_ = a.Cancel(t.Context(), "it is over")
+	}
+	stop()
+	<-stopped
+}
+
+// A function that serves an application until this has given the executor back goes on when the executor is asked for.
+// What it says to keep no more is not kept.
+func TestServesUntilGivenBack(t *testing.T) {
+	s := serve(t)
+	said := make(chan string, 10)
+	var x executor.Executor
+	serve := func(ctx context.Context, where []byte) ([]byte, error) {
+		to, _ := executor.AttachedTo(ctx)
+		context.AfterFunc(to.Application, func() { said <- "forgets" })
+		said <- "serves"
+		<-ctx.Done()
+		said <- fmt.Sprint("is asked for, given back: ", to.GivenBack.Err() != nil)
+		<-to.GivenBack.Done()
+		x.Forget("another")
+		x.Forget(to.Key)
+		return nil, nil
+	}
+	x = executor.Executor{Socket: s.socket, Pool: "p", Number: 0, Secret: "secret",
+		Functions: map[string]executor.Function{"serve": serve}}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- x.Run(ctx) }()
+	a := s.demanding("a", "serve", "home")
+	says := func(want string) {
+		t.Helper()
+		if got := <-said; got != want {
+			t.Fatalf("the function %s, want it to: %s", got, want)
+		}
+	}
+	for range 2 {
+		hears(t, executor.Assigned, a)
+		says("serves") // An executor that has not begun to serve is taken without being asked for.
+		a.Demand(0, 0)
+		hears(t, executor.AskedFor, a)
+		held := a.Held()
+		if len(held) != 1 {
+			t.Fatalf("it holds %v", held)
+		}
+		says("is asked for, given back: false")
+		a.GiveBack(held[0].Attachment)
+		says("forgets")
+		a.Demand(0, 1)
+	}
+	stop()
+	<-stopped
+}
+
 // A function of Python that serves an application sees that it is asked for by an event and by a descriptor; if it
 // does not return after its application has given the executor back, Cancelled is raised in it. What it keeps is
 // there until the application ends.
@@ -238,16 +311,22 @@ func TestPythonAttached(t *testing.T) {
 	}
 	says("leaves sleeper, asked True")
 	c := demanding("failing", "fails")
-	for _, before := range []string{"None", "failing", "failing", "failing"} {
-		says("serves failing, stage 0, executor 0, before: " + before)
-		says("leaves failing, asked False")
-	}
+	failed := 0
 	var err error
-	for err == nil {
-		_, err = c.Changes(t.Context())
+	for err == nil { // for 5 s
+		var changes []executor.Change
+		changes, err = c.Changes(t.Context())
+		for _, x := range changes {
+			if x.What != executor.Ended {
+				continue
+			}
+			says("serves failing, stage 0, executor 0, before: " + map[bool]string{true: "None", false: "failing"}[failed == 0])
+			says("leaves failing, asked False")
+			failed++
+		}
 	}
-	if want := "4 attachments of executors in a row have failed"; !strings.Contains(err.Error(), want) ||
-		!strings.Contains(err.Error(), "RuntimeError: no way home") {
+	if want := fmt.Sprintf("%d attachments of executors in a row have failed", failed); failed < 4 ||
+		!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "RuntimeError: no way home") {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if err := s.pool.Drain(t.Context(), 0, "it is over"); err != nil {
@@ -256,7 +335,8 @@ func TestPythonAttached(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	if text := printed.String(); strings.Count(text, "printed by polls\n") != 4 || strings.Count(text, "\n") != 4+4+1+1+4 {
+	text := printed.String()
+	if strings.Count(text, "printed by polls\n") != 4 || strings.Count(text, "\n") != 4+4+1+1+failed {
 		t.Errorf("the executor printed %q", text)
 	}
 }

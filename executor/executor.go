@@ -45,8 +45,9 @@ func Main(functions map[string]Function) {
 	os.Exit(0)
 }
 
-// fromEnvironment returns the executor that this process is.
-func fromEnvironment(functions map[string]Function) (*Executor, error) {
+// FromEnvironment returns the executor that this process is, for a program that does more than Main: what its functions
+// print is not diverted, and it has no fresh process for an application that wants one.
+func FromEnvironment(functions map[string]Function) (*Executor, error) {
 	e := &Executor{Socket: os.Getenv(SocketVariable), Pool: os.Getenv(PoolVariable), Functions: functions}
 	if e.Socket == "" || e.Pool == "" {
 		return nil, fmt.Errorf("%s and %s must be set: a pool of bellows starts this program", SocketVariable, PoolVariable)
@@ -60,6 +61,15 @@ func fromEnvironment(functions map[string]Function) (*Executor, error) {
 		return nil, fmt.Errorf("read the secret that %s names: %w", SecretVariable, err)
 	}
 	e.Secret = strings.TrimSpace(string(secret))
+	return e, nil
+}
+
+// fromEnvironment is FromEnvironment for Main.
+func fromEnvironment(functions map[string]Function) (*Executor, error) {
+	e, err := FromEnvironment(functions)
+	if err != nil {
+		return nil, err
+	}
 	if err := e.inherit(); err != nil {
 		return nil, err
 	}
@@ -80,6 +90,9 @@ type Executor struct {
 	Functions map[string]Function
 	// Away is for how long the daemon may be away before the executor ends; 0 is DefaultAway.
 	Away time.Duration
+	// Memory returns the memory that the executor takes, bytes; 0 if that is unknown. If it is nil, the resident memory of
+	// this process counts. It is called from two goroutines.
+	Memory func() int64
 
 	printed     *output  // nil if output is not diverted
 	anew        bool     // the process can begin itself anew
@@ -90,7 +103,7 @@ type Executor struct {
 	running     *Held  // what runs, or has run and is not reported
 	served      string // the key of the application whose task ran last
 	serving     *serving
-	kept        map[string]*keptFor // by the keys of applications
+	kept        keeping
 }
 
 // Run runs tasks until the pool ends the executor, which is no error, or ctx ends. It returns an error if the pool
@@ -219,7 +232,7 @@ func (e *Executor) refresh(w *Work) *Report {
 	if e.anew {
 		err = e.again()
 	}
-	return &Report{Work: w.Work, Failed: true,
+	return &Report{Work: w.Work, Failed: true, Cause: CauseRefused,
 		Error: fmt.Sprintf("a fresh process is wanted, and this one has run tasks of other applications: %v", err)}
 }
 
@@ -318,7 +331,7 @@ func (e *Executor) beat(ctx context.Context, work int64, cancel func()) {
 		}
 		var answer BeatAnswer
 		_, err = e.link.post(ctx, fmt.Sprintf("/executors/%d/beat", e.Number),
-			Beat{Lease: lease, Work: work, Memory: resident()}, &answer)
+			Beat{Lease: lease, Work: work, Memory: e.memory()}, &answer)
 		switch {
 		case answer.Cancel:
 			cancel()
@@ -326,6 +339,13 @@ func (e *Executor) beat(ctx context.Context, work int64, cancel func()) {
 			e.lost(lease) // and registers again, with what runs
 		}
 	}
+}
+
+func (e *Executor) memory() int64 {
+	if e.Memory != nil {
+		return e.Memory()
+	}
+	return resident()
 }
 
 // resident returns the resident memory of this process, 0 if it is unknown.

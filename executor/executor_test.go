@@ -392,7 +392,7 @@ func TestCrash(t *testing.T) {
 	lease := s.application("die", nil)
 	for number := range 2 {
 		_ = s.executor(number).Wait()
-		if _, err := s.pool.Left(t.Context(), number, ""); err != nil {
+		if _, err := s.pool.Left(t.Context(), number, executor.CauseLost, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -80,6 +80,7 @@ type Report struct {
 	Work      int64   `json:"work"` // of the Work that ended
 	Failed    bool    `json:"failed,omitempty"`
 	Error     string  `json:"error,omitempty"`       // of a failed task: what people should read, such as a stack trace
+	Cause     Cause   `json:"cause,omitempty"`       // of a failed attachment; CauseFailed if it is left out
 	Seconds   float64 `json:"seconds"`               // from the first line of the task to its end
 	Size      int     `json:"size"`                  // of the result, bytes
 	Output    int     `json:"output_size,omitempty"` // of what the task printed, bytes; at most MostOutput, the end of it
@@ -152,8 +153,8 @@ type Enrolment struct {
 	// Attempts is how many runs of a task may end with the loss of their executor, or fail with Retry; 0 counts as 4.
 	Attempts int `json:"attempts,omitempty"`
 	// Drives says that the application starts its own tasks. It submits none: it demands executors, which are attached
-	// to it. The payload is whatever these are to know, such as its address: at most MostAttach bytes. After Attempts
-	// attachments in a row that failed, the application is cancelled.
+	// to it. The payload is whatever these are to know, such as its address: at most MostAttach bytes. It is cancelled
+	// after Attempts attachments in a row that failed, over 5 s at least, and on 2 executors at least if there are 2.
 	Drives bool `json:"drives,omitempty"`
 }
 
@@ -198,9 +199,12 @@ type StageGrowth struct {
 	// Demand is how many tasks of the stage run or could run now, in an application that drives: it could use an
 	// executor for each.
 	Demand int `json:"demand,omitempty"`
-	// Tasks is how many tasks a new stage will have that demands nothing yet; stages before it have more weight then. 0
-	// is unknown.
+	// Tasks is how many tasks a stage will have that demands nothing yet; stages before it have more weight then. 0 is
+	// unknown.
 	Tasks int `json:"tasks,omitempty"`
+	// Anew gives a stage another Name, After and Tasks, in an application that drives: a stage that has ended can be
+	// another one from now on, which calls the same function. Executors that are attached stay.
+	Anew bool `json:"anew,omitempty"`
 }
 
 // Room says how much of an application's arguments waits in the daemon, and how much may.
@@ -269,9 +273,25 @@ type Change struct {
 	Number int64  `json:"number"` // 1, 2, and so on, together with results
 	What   string `json:"what"`
 	Attachment
-	Failed bool   `json:"failed,omitempty"` // it has ended because the executor failed, or could not be attached
-	Why    string `json:"why,omitempty"`
+	Failed bool `json:"failed,omitempty"` // it has ended because the executor failed, or could not be attached
+	// Cause is why it has ended; empty if the application gave it back, or the executor left it without a failure.
+	Cause Cause  `json:"cause,omitempty"`
+	Why   string `json:"why,omitempty"` // the same for people, of every change
 }
+
+// Cause is why an attachment has ended that its application did not give back.
+type Cause string
+
+// Causes. What ran there may be at fault in CauseLost, CauseMemory and CauseFailed, and is not in the others.
+const (
+	CauseLost        Cause = "lost"        // the process of the executor has ended, or has begun anew
+	CauseMemory      Cause = "memory"      // the executor, or what served there, was ended for want of memory
+	CauseLease       Cause = "lease"       // nothing was heard of the executor for the length of its lease
+	CauseTaken       Cause = "taken"       // bellows has taken the executor or ended it, or cancelled the application
+	CauseUnreachable Cause = "unreachable" // the executor cannot reach the application, or not any more
+	CauseRefused     Cause = "refused"     // the executor cannot serve such an application, however often it is tried
+	CauseFailed      Cause = "failed"      // what serves the application on the executor has failed
+)
 
 // mostHead bounds the JSON object of a message.
 const mostHead = 16 << 20

@@ -388,7 +388,7 @@ func TestPythonCrash(t *testing.T) {
 		if cmd := s.python(python, number); cmd.Wait() == nil {
 			t.Error("it did not die")
 		}
-		if _, err := s.pool.Left(t.Context(), number, ""); err != nil {
+		if _, err := s.pool.Left(t.Context(), number, executor.CauseLost, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -689,7 +689,7 @@ func (b *badPython) until(ctx context.Context, at <-chan time.Time) {
 	for {
 		select {
 		case n := <-b.ended:
-			_, _ = b.pool.Left(ctx, n, "")
+			_, _ = b.pool.Left(ctx, n, executor.CauseLost, "")
 			b.begin(n)
 		case <-b.goesOn:
 			b.signal(b.still-1, syscall.SIGCONT)

@@ -17,7 +17,8 @@ func (d *Driver) noteOf(e *cluster.Event) watchdog.Note {
 }
 
 // A job that is set aside is kept, but not submitted to the engine.
-const setAsideWords = "the engine hung when it took the job in, so the job is set aside: kill it"
+const setAsideWords = "the engine hung when it took the job in, or bellows was killed each time that it did, so the " +
+	"job is set aside: kill it"
 
 func (j *job) isAside() bool { return j.State.Status == cluster.StatusSetAside }
 
@@ -33,7 +34,7 @@ func (d *Driver) answer(left watchdog.Note) {
 		d.health.careful = true // It costs nothing, and if the process ends again, the note names the step.
 		return
 	}
-	d.log.Warn("the engine hung in the last run", "at", left.String())
+	d.watchdog.Warn(left)
 	d.watchdog.StepEnds() // This start has dealt with the note.
 	j, here := d.jobs[left.Job]
 	switch {

@@ -1,6 +1,10 @@
 package live
 
-import "github.com/bellows-rm/bellows/core/cluster"
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/core/cluster"
+)
 
 // Whether a Lost or Preempted run counts as an attempt depends on its program. A lost run counts if its program may
 // have started, because it may have done all its work. A preempted run does not count, unless the program must not
@@ -40,4 +44,33 @@ func (j *job) outcome(r *run) cluster.Outcome {
 		return cluster.Failed
 	}
 	return r.Outcome
+}
+
+// attempts returns how many runs of a task count as attempts, with one that has not ended.
+func (j *job) attempts(task cluster.TaskID) (n int) {
+	for _, r := range j.runs[task] {
+		if o := j.outcome(r); o != cluster.Lost && o != cluster.Preempted {
+			n++
+		}
+	}
+	return n
+}
+
+// givenUp reports whether a task is not tried again after its newest run, by the rule of the engine.
+func (j *job) givenUp(task cluster.TaskID) bool {
+	switch o := j.outcome(j.newest(task)); o {
+	case 0, cluster.Succeeded, cluster.Lost, cluster.Preempted:
+		return false
+	default:
+		return j.attempts(task) >= max(1, j.Request.Job.MaxAttempts) || !j.Request.Job.RetryOn.After(o)
+	}
+}
+
+// whyGivenUp says, as a clause, why the task of a run that failed is not tried again although attempts are left; empty
+// if none are.
+func (j *job) whyGivenUp(r *run) string {
+	if on := j.Request.Job.RetryOn; j.attempts(r.Container.Task) < j.Request.Job.MaxAttempts && !on.After(j.outcome(r)) {
+		return fmt.Sprintf("; it is not tried again, because retry_on is %v", on)
+	}
+	return ""
 }

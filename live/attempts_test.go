@@ -117,7 +117,7 @@ func TestAtMostOnce(t *testing.T) {
 			r.noOrder()
 			s.Job.MaxAttempts = 2
 			if _, err := r.Submit(t.Context(), s); api.KindOf(err) != api.Invalid ||
-				err.Error() != `job "sorts" max_attempts 2: must be 1 for a job that runs at most once` {
+				err.Error() != `job "sorts" retry 1: must be 0 for a job that runs at most once` {
 				t.Errorf("submitted with %v", err)
 			}
 		})

@@ -60,17 +60,18 @@ type Metered interface {
 // what is in force: Bound and Until of Found are its throttle, HeldBy is By of the last Suspend, HeldUntil its At and
 // HeldFor its For.
 //
-// TaskSuspended is sent when the holders of a container change: those of the last Suspend, and the memory manager. By
-// is all of them. TaskResumed is sent when there is no holder any more. Either may come before or after the answer to
-// the order that caused it. By of TaskAdopted says who holds a container that was found; a TaskSuspended that repeats
-// it does nothing. TaskPhase may be sent when a container enters another phase of its forecast, or is found to have
-// entered it: PhaseSince of the Progress in Found says when, from the launch on and not after now; nil is now. It may
-// name an earlier phase, and the same phase with another PhaseSince: an estimate was wrong. NodeMemory is sent when
-// the memory that a node's containers may use changes, and always with the last value; NodeLeftover when the memory
+// TaskSuspended is sent when the holders of a container change: those of the last Suspend, and the memory manager.
+// By is all of them. TaskResumed is sent when there is no holder any more. Either may come before or after the
+// answer to the order that caused it. By of TaskAdopted says who holds a container that was found; a TaskSuspended
+// that repeats it does nothing. TaskPhase may be sent when a container enters another phase of its forecast, or is
+// found to have entered it: PhaseSince of the Progress in Found says when, from the launch on and not after now;
+// nil is now. It may name an earlier phase, and the same phase with another PhaseSince: an estimate was wrong.
+// TaskHolds may be sent when a container holds more or less memory than was known. NodeMemory is sent when the
+// memory that a node's containers may use changes, and always with the last value; NodeLeftover when the memory
 // changes that outlives containers, and before the TaskEnded of a container that leaves some. NodePressed is sent,
 // after Synced, when the disk comes under pressure, every few seconds while that lasts, and when it is over.
 type Backend interface {
-	// Capabilities says what it can do. Only Swap may change after the first call. The Driver gives no order that the
+	// Capabilities says what it can do, which does not change. The Driver gives no order that the
 	// Backend cannot carry out: it answers the order itself.
 	Capabilities() cluster.Capabilities
 	// Apply accepts orders (Start, Kill, Throttle, Resize, Suspend and Resume). It only enqueues them.

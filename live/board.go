@@ -101,7 +101,8 @@ func (d *Driver) askAgain(e *board.Edition) {
 		if j == nil || was.Pending() == 0 {
 			continue
 		}
-		why, stages := d.whyWaits(j), board.Startable(d.engineJob(j), was.Stages)
+		why, _ := d.whyWaits(j)
+		stages := board.Startable(d.engineJob(j), was.Stages)
 		if why != was.Waiting || len(stages) > 0 && &stages[0] != &was.Stages[0] {
 			e.Show(was.Asked(e, why, stages), was)
 		}
@@ -176,6 +177,7 @@ func (d *Driver) Status(context.Context) (api.ClusterStatus, error) {
 		s.NetworkUnknown = m.Unmeasured(resource.Network)
 	}
 	readings := d.readings()
+	s.Slack = api.Slack{Now: slackOf(b, readings), Past: d.counts.PastSlack()}
 	s.Crowded = <-crowded
 	if len(s.Nodes) > 0 {
 		// One machine has one node.
@@ -187,4 +189,15 @@ func (d *Driver) Status(context.Context) (api.ClusterStatus, error) {
 		}
 	}
 	return s, nil
+}
+
+// slackOf compares what was asked for the tasks that have a container with what is reserved for them and what they use.
+func slackOf(b *board.Board, readings map[cluster.ContainerID]cluster.Reading) (s api.SlackOf) {
+	for id, r := range readings {
+		t := b.Jobs.Job(id.Task.Job).Task(id.Task)
+		if t != nil && t.Run == id.Run && t.State != api.TaskEnded && r.Anonymous != nil {
+			s.Add(t.AskedBytes, t.MemoryBytes, *r.Anonymous+value(r.Swap))
+		}
+	}
+	return s
 }

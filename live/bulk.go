@@ -91,7 +91,7 @@ func (d *Driver) receiveAll(ctx context.Context, all []store.Job, specs []*clust
 	case earlier != nil: // It arrived at the same time.
 		return earlier.First, earlier.Jobs, repeats(named, earlier)
 	case named != nil:
-		d.keeping.keyAdded()
+		d.keeping.KeyAdded()
 	}
 	d.log.Info("jobs submitted together", "first", first, "jobs", len(all), "owner", all[0].Request.Job.Owner)
 	// Now they are accepted, whatever happens: if the loop ends before it has all, the next Start hands the others to
@@ -126,6 +126,7 @@ func (d *Driver) prepareAll(ctx context.Context, by cluster.Credentials,
 
 // canRun returns an error if a job can never run here.
 func (d *Driver) canRun(j *cluster.Job, index int) error {
+	d.boundAll(j)
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), j); err != nil {
 		return &OfJob{index, api.Errorf(api.Invalid, "%w", err)}
 	}

@@ -10,11 +10,11 @@ import (
 
 // able is what the Backend can do, and the answers to orders that it cannot carry out.
 type able struct {
-	cluster.Capabilities                 // as they were at the start: only Swap may have changed
-	answers              []cluster.Event // to be received like those of the Backend; only the loop uses them
+	cluster.Capabilities
+	answers []cluster.Event // to be received like those of the Backend; only the loop uses them
 }
 
-// Capabilities returns what the Backend can do now.
+// Capabilities returns what the Backend can do.
 func (d *Driver) Capabilities() cluster.Capabilities { return d.backend.Capabilities() }
 
 // possible returns the orders that the Backend can carry out, and answers the others. It changes the list.

@@ -33,7 +33,7 @@ func (o *orders) Decide(now timeline.Time, p *book.Plan) {
 }
 
 // unable can do nothing but run programs and end them.
-var unable = cluster.Capabilities{Swap: "pods have no swap", PrivateTmp: "pods share no folders",
+var unable = cluster.Capabilities{PrivateTmp: "pods share no folders",
 	NoNetwork: "pods have a network", Input: "pods take no input", Files: "pods write no files here",
 	Throttle: "pods are not throttled", Suspend: "pods are not stopped", PageOut: "pods are not paged out",
 	Resize: "pods are not resized"}
@@ -111,8 +111,6 @@ func TestRequestsBeyondTheBackend(t *testing.T) {
 		check(submit(func(s *Submission) { s.Job.Stages[0].Stdin = "part1" }), api.Invalid,
 			`job "sorts" stage "sort" stdin "part1": pods write no files here`)
 		check(submit(func(s *Submission) { s.Input = true }), api.Invalid, `job "sorts" input: pods take no input`)
-		check(submit(func(s *Submission) { s.Job.Class = cluster.Flex }), api.Conflict, "class flex: needs swap, and pods "+
-			"have no swap, or use class regular, or name a profile by which the program can spill")
 
 		id := r.submit(submission(2))
 		o := r.order(cluster.Start)

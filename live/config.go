@@ -35,6 +35,9 @@ type Config struct {
 	// Keeps says that paused and suspended tasks keep their cores and bandwidths. Otherwise they lend them to other
 	// tasks: see book.Snapshot.
 	Keeps bool
+	// ReservesStated says that a job whose submitter leaves open what is reserved reserves what it states, in a container
+	// whose memory is fixed. Otherwise what is reserved is learned.
+	ReservesStated bool
 	// Quotas are those of users and queues, until SetQuotas; nil means none.
 	Quotas *cluster.Quotas
 	// UID is the user that the daemon runs as.

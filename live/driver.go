@@ -17,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/live/counts"
 	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/live/learn"
+	"github.com/bellows-rm/bellows/live/retention"
 	"github.com/bellows-rm/bellows/live/segments"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/live/watchdog"
@@ -34,7 +35,7 @@ type Driver struct {
 
 	readers  readers
 	gate     *admission.Gate
-	keeping  keeping
+	keeping  *retention.Keeper
 	beside   beside
 	watchdog *watchdog.Watchdog
 	learner  *learn.Learner
@@ -69,15 +70,17 @@ func Start(c Config) (*Driver, error) {
 		pressed: newSignal(),
 		jobs:    map[cluster.JobID]*job{}, inventory: newInventory(), changes: newChanges(),
 		pauses: map[cluster.NodeID]*pause{}}
-	d.keeping.begin(c.Keep)
-	d.engine = d.config.newEngine()
 	d.learner = learn.New(c.Store, c.Log, d.now, waitingJobs{d})
+	d.keeping = retention.Begin(retention.Kept{Store: c.Store, Output: c.output(), Log: c.Log, Now: d.now,
+		Learned: d.learner.CaughtUp(), Removed: func(ids []cluster.JobID) { d.readers.past.Removed(ids) }}, c.Keep)
+	d.engine = d.config.newEngine()
 	ctx := context.Background()
 	first, err := d.newSegment(d.engine, 0, nil)
 	if err != nil {
 		return nil, err
 	}
 	d.events = segments.New(c.Dir, c.Log, first)
+	d.keeping.Events = d.events
 	switch err := d.beginRun(ctx); {
 	case store.IsFull(err): // The reserved space is for ends: what a start writes waits.
 		d.runShort()
@@ -108,7 +111,7 @@ func Start(c Config) (*Driver, error) {
 	d.tellAll()
 	d.publish()
 	go d.loop()
-	d.beside.begin(d.prune, d.learner.Run, d.follow, d.board.Announce, d.weigh,
+	d.beside.begin(d.keeping.Run, d.learner.Run, d.follow, d.board.Announce, d.weigh,
 		func(context.Context) { d.watchdog.Watch(c.Patience, d.turns.Ended()) })
 	return d, nil
 }

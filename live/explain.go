@@ -31,7 +31,9 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (api.Explanation
 		largest = d.largest()
 		if j, here = d.jobs[id]; here {
 			e.Job = d.board.Newest().Jobs.Job(id).Whole(d.now())
-			e.Job.Waiting = d.whyWaits(j)
+			var why cluster.Reason
+			e.Job.Waiting, why = d.whyWaits(j)
+			e.Remedies = view.Awaits(why)
 			putReadings(e.Job.Tasks, readings)
 			spec, owner = j.Request.Job, j.Request.As
 			d.explain(&e, j, readings)
@@ -56,14 +58,14 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (api.Explanation
 	if words := d.unread(id); here && words != "" {
 		e.Why += " But " + words + "."
 	}
-	e.Remedies = view.Remedies(&e.Job, &spec, e.Forecasts)
+	e.Remedies = append(e.Remedies, view.Remedies(&e.Job, &spec, e.Forecasts)...)
 	return e, nil
 }
 
 // inTurn is look for one caller at a time, who waits until the loop has had its part of the time since the callers
 // before.
 func (d *Driver) inTurn(ctx context.Context, f func()) error {
-	done, err := d.readers.turn(ctx)
+	done, err := d.readers.explains.Turn(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,7 +139,7 @@ func (d *Driver) explain(e *api.Explanation, j *job, readings map[cluster.Contai
 		e.Why = fmt.Sprintf(
 			"The job is paused by %s since %s: none of its tasks starts, and its programs are stopped, until `bellows "+
 				"resume %d`.", e.Job.Paused.By, clock(j.paused(cluster.TaskID{}).Since), j.ID)
-		e.EstimatedEnd = time.Time{}
+		e.EstimatedEnd, e.Remedies = time.Time{}, nil
 	case state.Status.Ended():
 		e.Why = fmt.Sprintf("The job is being ended: %s.", state.Status)
 	case !pending && still == view.Standstill{} &&
@@ -171,6 +173,9 @@ func (d *Driver) explainTask(j *job, t *book.TaskState, end timeline.Time, known
 			t.Grant[resource.Memory])}
 	if t.ByPhase {
 		out.Slowdown = 1
+	}
+	if t.Job.Reserve == cluster.ReserveLearned { // It may have been started with an earlier reservation.
+		out.IdealBytes, out.Slowdown = int64(t.Grant[resource.Memory]), 1
 	}
 	out.Sized = sizedOf(t, j.newest(t.ID))
 	if r := j.newest(t.ID); r != nil {

@@ -95,6 +95,13 @@ func (f *fake) ended(id cluster.ContainerID, outcome cluster.Outcome, code int) 
 		Exit: &cluster.Exit{Code: code, Started: 1, Ended: 2}, Detail: outcome.String()}
 }
 
+// fellShort reports that a container ended for want of memory with an amount in use.
+func (f *fake) fellShort(id cluster.ContainerID, held resource.Amount) {
+	f.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.OutOfMemory,
+		Exit:   &cluster.Exit{Code: 137, OOMKills: 1, Held: held, Started: 1, Ended: 2},
+		Detail: "the kernel killed a process of it"}
+}
+
 // rig is a Driver with a fake.
 type rig struct {
 	*Driver

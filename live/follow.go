@@ -7,7 +7,10 @@ import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/core/usage"
+	"github.com/bellows-rm/bellows/live/drive"
 	"github.com/bellows-rm/bellows/live/learn"
 )
 
@@ -34,7 +37,7 @@ const (
 // follow looks at the running tasks again and again until ctx ends. What it reads and computes does not hold up the
 // loop.
 func (d *Driver) follow(ctx context.Context) {
-	if !d.config.Policy.Traits().LooksAhead || d.awaitInventory(ctx) != nil {
+	if traits := d.config.Policy.Traits(); !traits.LooksAhead && !traits.Renews || d.awaitInventory(ctx) != nil {
 		return
 	}
 	for wait := followEvery; ; {
@@ -43,7 +46,7 @@ func (d *Driver) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		wait = max(followEvery, followPart*effort(func() { d.lookAtTasks(ctx) }))
+		wait = max(followEvery, followPart*drive.Effort(func() { d.lookAtTasks(ctx) }))
 	}
 }
 
@@ -54,9 +57,24 @@ type looked struct {
 	phase     int
 	into      time.Duration // of its forecast
 	found     bool
+	// granted and told are the memory that it is granted and that it held when that was last reported, 0 unless its
+	// reservation is renewed, and held is what it holds if that is news, else 0; bytes
+	granted, told, held resource.Amount
 }
 
-// lookAtTasks notifies the engine of tasks whose usage shows another phase, or another time in it, than their run time.
+// see sets where a task is and what it holds by its usage so far.
+func (l *looked) see(u usage.Usage) (news bool) {
+	if len(l.phases) > 1 {
+		l.phase, l.into, l.found = profile.Follow(l.phases, learn.Stretches(u))
+	}
+	if held, ok := u.Held(); ok && l.granted > 0 && book.NoticeHeld(held, l.told, l.granted) {
+		l.held = held
+	}
+	return l.found || l.held > 0
+}
+
+// lookAtTasks notifies the engine of tasks whose usage shows another phase, or another time in it, than their run time,
+// or that hold noticeably more or less memory.
 func (d *Driver) lookAtTasks(ctx context.Context) {
 	var all []looked
 	if d.look(ctx, func() { all = d.followed() }) != nil {
@@ -69,8 +87,7 @@ func (d *Driver) lookAtTasks(ctx context.Context) {
 		if err != nil {
 			continue // Part of it is missing, it was not measured, or the task has ended.
 		}
-		t.phase, t.into, t.found = profile.Follow(t.phases, learn.Stretches(u))
-		found = found || t.found
+		found = t.see(u) || found
 		if ctx.Err() != nil {
 			return
 		}
@@ -79,6 +96,9 @@ func (d *Driver) lookAtTasks(ctx context.Context) {
 		_ = d.do(ctx, func() {
 			for i := range all {
 				d.finds(&all[i])
+				if l := &all[i]; l.held > 0 {
+					d.holds(cluster.Event{Kind: cluster.TaskHolds, Task: l.container.Task, Run: l.container.Run, Held: l.held})
+				}
 			}
 		})
 	}
@@ -86,15 +106,20 @@ func (d *Driver) lookAtTasks(ctx context.Context) {
 
 // followed returns the tasks to look at.
 func (d *Driver) followed() (all []looked) {
-	now := d.now()
+	now, traits := d.now(), d.config.Policy.Traits()
 	for _, n := range d.engine.Snapshot().Nodes {
 		for _, t := range n.Tasks {
-			if !followable(t, now) {
-				continue
+			var l looked
+			if traits.LooksAhead && followable(t, now) {
+				l.phases = t.Stage().Phases
 			}
-			if j := d.jobs[t.ID.Job]; j != nil {
+			if traits.Renews && t.Running && t.Job.Reserve == cluster.ReserveLearned {
+				l.granted, l.told = t.WantedGrant()[resource.Memory], t.Held
+			}
+			if j := d.jobs[t.ID.Job]; j != nil && len(l.phases)+int(l.granted) > 0 {
 				if r := j.newest(t.ID); r != nil && !r.ended() {
-					all = append(all, looked{container: r.Container, phases: t.Stage().Phases})
+					l.container = r.Container
+					all = append(all, l)
 				}
 			}
 		}

@@ -94,7 +94,7 @@ func TestHostStops(t *testing.T) {
 func (s *shifting) begin(name string) cluster.JobID {
 	s.t.Helper()
 	job := cluster.Job{Name: name, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(500, 16*resource.MiB),
-		Command: cluster.Command{Args: []string{"sh", "-c", `until [ -e "$RAN/gate" ]; do sleep 0.2; done`}}}}}
+		MaxCPU: 500, Command: cluster.Command{Args: []string{"sh", "-c", `until [ -e "$RAN/gate" ]; do sleep 0.2; done`}}}}}
 	id := s.p.mustAsk(ask{Submit: &live.Submission{Job: job, Env: []string{"PATH=/usr/bin:/bin:/guest", "RAN=" + s.ran},
 		Dir: "/"}}).ID
 	s.told = append(s.told, id)

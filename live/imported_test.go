@@ -71,3 +71,38 @@ func TestImport(t *testing.T) {
 		}
 	})
 }
+
+// An import brings what ends for want of memory have taught, too: the next job reserves more than they held.
+func TestImportOfShortfalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		const held = 300 * resource.MiB
+		h := &profile.History{}
+		if err := h.ObserveShortfall(profile.App{Owner: "somebody", Name: "two-phases"},
+			profile.Shortfall{Ended: 1, Held: held}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := h.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, _, err = profile.ReadHistory(text); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []api.Imported{{Name: "two-phases", Runs: 1}, {Name: "two-phases", Known: 1}} {
+			if got, err := r.Import(t.Context(), user, h); err != nil || !reflect.DeepEqual(got, []api.Imported{want}) {
+				t.Errorf("%v %+v, want %+v", err, got, want)
+			}
+		}
+		next := learner(1, 0)
+		next.Job.App = "two-phases"
+		j, err := r.Job(t.Context(), r.submit(next), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := j.Stages[0]; s.Reserved == nil || s.Reserved.Short != held || s.Ideal[resource.Memory] <= held {
+			t.Errorf("reserves %s by %+v", resource.FormatMemory(s.Ideal[resource.Memory]), s.Reserved)
+		}
+	})
+}

@@ -20,8 +20,8 @@ func (d *Driver) checkInput(s *Submission) error {
 		return api.Errorf(api.Invalid, "job %q input: must be that of a job of one task", s.Job.Name)
 	case s.Job.MaxAttempts > 1:
 		return api.Errorf(api.Invalid,
-			"job %q max attempts %d: must be 1 for a program that reads its input, which cannot be read again", s.Job.Name,
-			s.Job.MaxAttempts)
+			"job %q retry %d: must be 0 for a program that reads its input, which cannot be read again", s.Job.Name,
+			s.Job.MaxAttempts-1)
 	case s.Job.Stages[0].Stdin != "":
 		return api.Errorf(api.Invalid, "job %q input: must be sent or come from file %q, but not both", s.Job.Name,
 			s.Job.Stages[0].Stdin)

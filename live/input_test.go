@@ -64,7 +64,7 @@ func TestInputRefused(t *testing.T) {
 	defer r.end()
 	for want, change := range map[string]func(*Submission){
 		"job of one task":   func(s *Submission) { s.Job.Stages[0].Tasks = 2 },
-		"max attempts 2":    func(s *Submission) { s.Job.MaxAttempts = 2 },
+		"retry 1":           func(s *Submission) { s.Job.MaxAttempts = 2 },
 		`or come from file`: func(s *Submission) { s.Job.Stages[0].Stdin = "in" },
 	} {
 		s := submission(1)

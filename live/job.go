@@ -251,11 +251,11 @@ func (d *Driver) settle(j *job, ended bool, now timeline.Time) {
 		}
 	}
 	if bad := j.culprit(); j.State.Detail == "" && bad != nil && j.State.Status == cluster.StatusFailed {
-		j.State.Detail = "task " + bad.Container.Task.String() + ": " + bad.Detail
+		j.State.Detail = "task " + bad.Container.Task.String() + ": " + bad.Detail + j.whyGivenUp(bad)
 	}
 	if ended {
 		j.State.Ended, j.State.Finished = true, now
-		j.State.Succeeded, _ = j.count()
+		j.State.Succeeded = j.count()
 		d.out.ended = append(d.out.ended, j.ID)
 		d.counts.JobEnded(j.State.Status)
 		d.log.Info("job ended", "job", j.ID, "name", j.Request.Job.Name, "status", j.State.Status, "reason", j.State.Detail)
@@ -269,13 +269,12 @@ func (d *Driver) settleAlone() {
 			continue
 		}
 		was := j.State
-		succeeded, failed := j.count()
 		switch {
-		case succeeded == j.Request.Job.Tasks():
+		case j.count() == j.Request.Job.Tasks():
 			j.State.Status = cluster.StatusSucceeded
 		case j.State.Cancelled:
 			j.State.Status = cluster.StatusCancelled
-		case failed > 0 && j.Request.Job.MaxAttempts <= 1:
+		case slices.ContainsFunc(j.tasks(), j.givenUp):
 			j.State.Status = cluster.StatusFailed
 		default:
 			d.tell(j) // The job waits for the next start of bellows: waiting callers return.
@@ -289,17 +288,12 @@ func (d *Driver) settleAlone() {
 	}
 }
 
-// count returns how many tasks succeeded, and how many had another outcome in their last run.
-func (j *job) count() (succeeded, failed int) {
+// count returns how many tasks succeeded.
+func (j *job) count() (succeeded int) {
 	for id := range j.runs {
-		switch j.newest(id).Outcome {
-		case 0:
-		case cluster.Succeeded:
+		if j.newest(id).Outcome == cluster.Succeeded {
 			succeeded++
-		case cluster.Lost, cluster.Preempted:
-		default:
-			failed++
 		}
 	}
-	return succeeded, failed
+	return succeeded
 }

@@ -20,14 +20,6 @@ type Key struct {
 	Digest [sha256.Size]byte `json:"digest"` // of the whole request
 }
 
-const (
-	// keysPerUser is how many keys of a user count at most: the newest, some 15 MB. Whoever submits 200 jobs a second
-	// has 8 minutes to repeat a request.
-	keysPerUser = 100_000
-	// keysBetween is how many keys may be added before keys are pruned.
-	keysBetween = 10_000
-)
-
 // stored returns a key in the form that is stored; nil if there is none.
 func (k *Key) stored(of cluster.Credentials, at timeline.Time) *store.Key {
 	if k.Text == "" {
@@ -57,10 +49,4 @@ func repeats(key, earlier *store.Key) error {
 			instant(earlier.At).Format(time.DateTime))
 	}
 	return nil
-}
-
-// pruneKeys deletes the keys that do not count any more.
-func (d *Driver) pruneKeys(ctx context.Context) error {
-	d.keeping.keysPruned()
-	return d.store.PruneKeys(ctx, d.now(), keysPerUser)
 }

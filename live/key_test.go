@@ -94,18 +94,20 @@ func TestKeysArePruned(t *testing.T) {
 		if !stored(0) {
 			t.Error("it is not there")
 		}
-		time.Sleep(store.KeyLife + pruneEvery)
+		time.Sleep(store.KeyLife + retention.Every)
 		synctest.Wait()
 		if stored(store.KeyLife) {
 			t.Error("it is there after a day and an hour")
 		}
-		time.Sleep(pruneEvery / 2)
+		time.Sleep(retention.Every / 2)
 		r.submit(keyed("old", "one"))
 		time.Sleep(store.KeyLife + time.Minute)
 		if !stored(store.KeyLife / 2) {
 			t.Error("it was removed before the next hour")
 		}
-		r.keeping.keys.Store(keysBetween - 1)
+		for range retention.KeysBetween - 1 {
+			r.keeping.KeyAdded()
+		}
 		r.submit(keyed("new", "one"))
 		synctest.Wait()
 		if stored(store.KeyLife / 2) {

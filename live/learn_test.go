@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/live/api"
@@ -44,13 +45,28 @@ func twoPhases(input resource.Amount) Submission {
 // runUsing submits a job and runs its task with a usage.
 func (r *rig) runUsing(s Submission, u usage.Usage) api.Job {
 	r.t.Helper()
+	return r.endUsing(r.start1(s), u)
+}
+
+// start1 submits a job and launches its task.
+func (r *rig) start1(s Submission) cluster.Order {
+	r.t.Helper()
 	id := r.submit(s)
 	o := r.order(cluster.Start)
+	if o.Task.Job != id {
+		r.t.Fatalf("job %d starts, want %d", o.Task.Job, id)
+	}
 	r.fake.launched(o)
 	synctest.Wait()
+	return o
+}
+
+// endUsing ends the only task of a job, which was started, with a usage.
+func (r *rig) endUsing(o cluster.Order, u usage.Usage) api.Job {
+	r.t.Helper()
 	r.fake.usage[o.Container] = u
 	r.fake.ended(o.Container, cluster.Succeeded, 0)
-	j := r.wait(id)
+	j := r.wait(o.Task.Job)
 	synctest.Wait()
 	return j
 }
@@ -97,10 +113,7 @@ func TestLearning(t *testing.T) {
 		if err := r.Driver.Close(); err != nil {
 			t.Fatal(err)
 		}
-		header, records := readLog(t, log)
-		if at, ok := replay(t, header, records); !ok {
-			t.Errorf("the replay differs at record %d", at)
-		}
+		r.checkReplay(log)
 		r.fake = newFake()
 		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
 		r.start(fifo(t))
@@ -152,10 +165,7 @@ func TestLearningWhileAJobWaits(t *testing.T) {
 		if err := r.Driver.Close(); err != nil {
 			t.Fatal(err)
 		}
-		header, records := readLog(t, log)
-		if at, ok := replay(t, header, records); !ok {
-			t.Errorf("the replay differs at record %d", at)
-		}
+		r.checkReplay(log)
 		r.fake = newFake()
 		r.start(fifo(t))
 		defer r.end()
@@ -309,7 +319,7 @@ func TestUnreadableHistory(t *testing.T) {
 			r.fake.usage = map[cluster.ContainerID]usage.Usage{}
 			r.open()
 			if err := r.store.PutLearned(t.Context(), store.App{UID: user.UID, User: "ada", Name: "two-phases",
-				Learned: json.RawMessage(text)}); err != nil {
+				Learned: json.RawMessage(text)}, store.Lessons{}); err != nil {
 				t.Fatal(err)
 			}
 			r.start(fifo(t))
@@ -476,5 +486,104 @@ func BenchmarkLearningForManyThatWait(b *testing.B) {
 			time.Sleep(time.Millisecond)
 		}
 		r.submit(whole) // after the forecasts are revised
+	}
+}
+
+// A run that got less CPU than it would have used, or waited for its memory in swap, teaches a lower bound of its CPU;
+// and the cores of a run are those that its stage requested, whatever it was granted last.
+func TestCurbedRunsTeachLowerBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+		for i, c := range []struct {
+			change func(*usage.Span)
+			bound  bool
+		}{
+			{func(*usage.Span) {}, false},
+			{func(s *usage.Span) { s.Curbed = 50 * time.Millisecond }, false},
+			{func(s *usage.Span) { s.Curbed = 200 * time.Millisecond }, true},
+			{func(s *usage.Span) { s.Used[usage.Swap] = 2 << 20 }, true},
+			{func(s *usage.Span) { s.Suspended, s.Curbed = time.Second/2, time.Second/8 }, true},
+		} {
+			u := readThenWrite(10)
+			for k := range u.Spans {
+				c.change(&u.Spans[k])
+			}
+			j := r.runUsing(twoPhases(resource.GiB), u)
+			var last profile.Run
+			err := r.learner.Read(t.Context(), learn.AppOf(user, "two-phases"), func(h *profile.History, _ error) error {
+				runs, observed := h.Runs(profile.AppOf(&cluster.Job{Owner: j.Owner, App: "two-phases",
+					Stages: []cluster.Stage{{}}}, 0))
+				if observed != i+1 {
+					t.Fatalf("%d runs after %d", observed, i+1)
+				}
+				last = runs[len(runs)-1]
+				return nil
+			})
+			if err != nil || last.AtLeast.Has(resource.CPU) != c.bound || last.AtLeast.Has(resource.Memory) ||
+				len(last.Notes) > 0 != c.bound {
+				t.Errorf("case %d: %v, %+v", i, err, last)
+			}
+			if last.Cores != 1000 || last.CPU < 540 || last.CPU > 1100 {
+				t.Errorf("case %d: of %d cores, it used %d", i, last.Cores, last.CPU)
+			}
+		}
+	})
+}
+
+// A run whose memory was not seen at its peak teaches no need below the true one: what it held while it stood still
+// counts, and what may have been more is a lower bound.
+func TestHinderedRunsTeachNoLessMemory(t *testing.T) {
+	const usual, peak = 200 * resource.MiB, 300 * resource.MiB
+	known := usage.SetOf(usage.CPU, usage.Memory, usage.Swap, usage.Read, usage.Written)
+	for name, c := range map[string]struct {
+		span  usage.Span // in the middle of the run
+		exit  cluster.Exit
+		want  resource.Amount
+		bound bool
+	}{
+		"undisturbed": {span: usage.Span{Length: time.Second, Known: known,
+			Used: usage.Amounts{usage.CPU: 1000, usage.Memory: int64(peak)}}, want: peak},
+		"in swap": {span: usage.Span{Length: time.Second, Known: known,
+			Used: usage.Amounts{usage.CPU: 1000, usage.Memory: int64(peak) / 3, usage.Swap: 2 * int64(peak) / 3}}, want: peak},
+		"stood still at its peak": {span: usage.Span{Length: time.Minute, Suspended: time.Minute, Known: known,
+			Used: usage.Amounts{usage.Memory: int64(peak) - 100<<20, usage.Swap: 100 << 20}}, want: peak},
+		"between two samples": {span: usage.Span{Length: time.Second, Known: known,
+			Used: usage.Amounts{usage.CPU: 1000, usage.Memory: int64(usual)}}, exit: cluster.Exit{Used: peak}, want: peak},
+		"not measured for a time": {span: usage.Span{Length: 3 * time.Second, Gap: true, Known: usage.SetOf(usage.CPU)},
+			want: usual, bound: true},
+		"not measured, but bounded by the kernel's count": {span: usage.Span{Length: 3 * time.Second, Gap: true,
+			Known: usage.SetOf(usage.CPU)}, exit: cluster.Exit{Peak: usual}, want: usual},
+		"one of its processes was killed for memory": {span: usage.Span{Length: time.Second, Known: known,
+			Used: usage.Amounts{usage.CPU: 1000, usage.Memory: int64(peak)}}, exit: cluster.Exit{OOMKills: 1}, want: peak,
+			bound: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, fifo(t))
+				defer r.end()
+				u := readThenWrite(10)
+				u.Spans = slices.Insert(u.Spans, 12, c.span)
+				o := r.start1(twoPhases(0))
+				r.fake.usage = map[cluster.ContainerID]usage.Usage{o.Container: u}
+				c.exit.Started, c.exit.Ended = 1, 2
+				r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: o.Task, Run: o.Container.Run,
+					Outcome: cluster.Succeeded, Exit: &c.exit}
+				r.wait(o.Task.Job)
+				synctest.Wait()
+				err := r.learner.Read(t.Context(), learn.AppOf(user, "two-phases"), func(h *profile.History, _ error) error {
+					runs, _ := h.Runs(h.Apps()[0])
+					if run := &runs[0]; run.Peak[resource.Memory] != c.want || run.AtLeast.Has(resource.Memory) != c.bound ||
+						run.Unknown.Has(resource.Memory) {
+						t.Errorf("it taught %+v, want a peak of %s, a lower bound: %v", run, resource.FormatMemory(c.want), c.bound)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -83,7 +84,7 @@ func (w waitingJobs) Apps(ctx context.Context) (apps []learn.App, err error) {
 	}
 	err = w.look(ctx, func() {
 		for _, id := range w.openJobs() {
-			if j := w.jobs[id]; j.revisable() && !slices.Contains(apps, j.app()) {
+			if j := w.jobs[id]; (j.revisable() || j.resizable()) && !slices.Contains(apps, j.app()) {
 				apps = append(apps, j.app())
 			}
 		}
@@ -91,11 +92,11 @@ func (w waitingJobs) Apps(ctx context.Context) (apps []learn.App, err error) {
 	return apps, err
 }
 
-// Of returns the jobs of an application that wait.
+// Of returns the jobs of an application that wait, or of which tasks do whose reservations are learned.
 func (w waitingJobs) Of(ctx context.Context, app learn.App) (waiting []store.Request, err error) {
 	err = w.look(ctx, func() {
 		for _, id := range w.openJobs() {
-			if j := w.jobs[id]; j.revisable() && j.app() == app {
+			if j := w.jobs[id]; (j.revisable() || j.resizable()) && j.app() == app {
 				waiting = append(waiting, j.Request)
 			}
 		}
@@ -103,15 +104,29 @@ func (w waitingJobs) Of(ctx context.Context, app learn.App) (waiting []store.Req
 	return waiting, err
 }
 
-// Revise gives jobs that still wait other forecasts.
+// Revise gives jobs that still wait other forecasts and reservations, and those that run other reservations.
 func (w waitingJobs) Revise(ctx context.Context, revised []cluster.Job) {
 	_ = w.do(ctx, func() {
 		for i := range revised {
-			if j := w.jobs[revised[i].ID]; j != nil && j.revisable() {
+			j := w.jobs[revised[i].ID]
+			switch {
+			case j == nil:
+			case j.revisable():
 				w.reviseJob(j, &revised[i])
+			case j.resizable():
+				sized := j.Request.Job.WithReservations(&revised[i])
+				w.reviseJob(j, &sized)
 			}
 		}
 	})
+}
+
+// MostMemory returns the memory of the largest node, bytes; 0 if no node is known.
+func (w waitingJobs) MostMemory() (most resource.Amount) {
+	for _, n := range w.board.Newest().Status.Nodes {
+		most = max(most, resource.Amount(n.Memory))
+	}
+	return most
 }
 
 // app returns the application of a job.
@@ -123,9 +138,22 @@ func (j *job) revisable() bool {
 		j.state.Status == cluster.StatusPending && !j.isAside()
 }
 
-// reviseJob gives a job other forecasts.
+// resizable reports whether what is reserved for tasks of a job that have not started may still change, though others
+// have.
+func (j *job) resizable() bool {
+	return j.state != nil && !j.State.Ended && !j.State.Cancelled && !j.isAside() && !j.state.Status.Ended() &&
+		j.Request.Job.Reserve == cluster.ReserveLearned && !j.Request.Job.Open && j.state.Pending() > 0
+}
+
+// reviseJob gives a job other forecasts and reservations, if these differ once they are what can be had, and what its
+// attempts have shown to be needed.
 func (d *Driver) reviseJob(j *job, revised *cluster.Job) {
 	if d.health.broken != nil {
+		return
+	}
+	d.boundAll(revised)
+	d.reserveMore(j, revised)
+	if reflect.DeepEqual(&j.Request.Job, revised) {
 		return
 	}
 	j.Request.Job = *revised

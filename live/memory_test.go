@@ -11,6 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/kept"
 )
 
 // The machine's report of its containers' limits reaches the policy, also with the inventory, and is in the event log:
@@ -93,30 +94,119 @@ func TestLeftoverIsNotGranted(t *testing.T) {
 	})
 }
 
-// A FLEX job that was submitted without a check of the machine's swap is treated like one submitted through the
-// command: rejected in one sentence, or run as REGULAR if its programs can spill.
-func TestFlexNeedsSwap(t *testing.T) {
+// What is left of a node is what a start finds: not what FLEX containers hold that have grown beyond their grants, and
+// nothing while the node starts nothing.
+func TestGrownIsNotLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
-		r.fake.can.Swap = "this machine has none: run `bellows swap create --size 4GiB`"
 		s := submission(1)
+		s.Job.Class, s.Job.Stages[0].Ideal[resource.Memory] = cluster.Flex, 128*resource.MiB
+		id := r.submit(s)
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		look := func(when string, left, limits resource.Amount) {
+			t.Helper()
+			synctest.Wait()
+			status, err := r.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := &status.Nodes[0]; n.Reserved() != int64(128*resource.MiB) || n.LeftMemory != int64(left) ||
+				n.Limits() != int64(limits) {
+				t.Errorf("%s: %d are reserved, %d are in limits and %d left; want %d, %d and %d", when, n.Reserved(), n.Limits(),
+					n.LeftMemory, 128*resource.MiB, limits, left)
+			}
+		}
+		look("as started", 896*resource.MiB, 128*resource.MiB)
+		r.fake.events <- cluster.Event{Kind: cluster.NodeMemory, Held: 1012 * resource.MiB}
+		look("grown", 12*resource.MiB, 1012*resource.MiB)
+		r.fake.events <- cluster.Event{Kind: cluster.NodeLeftover, Held: 8 * resource.MiB}
+		look("beside memory that outlives tasks", 4*resource.MiB, 1012*resource.MiB)
+		r.fake.events <- cluster.Event{Kind: cluster.NodeMemory, Held: 32 * resource.MiB}
+		look("squeezed", 888*resource.MiB, 128*resource.MiB)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		r.wait(id)
+	})
+}
+
+// What was asked for tasks, is reserved for them and used is added up, of those that run and of those that have
+// ended. A task of which no limit was asked counts by what is reserved and used alone.
+func TestSlack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		s := submission(1)
+		s.Job.Stages[0].Ideal = resource.Of(500, 100*resource.MiB)
+		box := r.submit(s)
+		first := r.order(cluster.Start)
+		s.Job.Class, s.Job.Stages[0].MaxMemory = cluster.Flex, 300*resource.MiB
+		grows := r.submit(s)
+		second := r.order(cluster.Start)
+		s.Job.Stages[0].MaxMemory = 0
+		open := r.submit(s)
+		third := r.order(cluster.Start)
+		r.fake.readings = map[cluster.ContainerID]cluster.Reading{}
+		for i, o := range []cluster.Order{first, second, third} {
+			r.fake.launched(o)
+			r.fake.readings[o.Container] = cluster.Reading{Anonymous: new(int64(i+1) << 20), Swap: new(int64(1 << 20))}
+		}
+		synctest.Wait()
+		time.Sleep(kept.Old + 1)
+		look := func(now, past api.SlackOf) {
+			t.Helper()
+			synctest.Wait()
+			s, err := r.Status(t.Context())
+			if err != nil || s.Slack != (api.Slack{Now: now, Past: past}) || r.Metrics().Past != past {
+				t.Errorf("%v: now %+v, want %+v; before %+v, want %+v", err, s.Slack.Now, now, s.Slack.Past, past)
+			}
+		}
+		look(api.SlackOf{Tasks: 3, Open: 1, Asked: 400 << 20, Reserved: 300 << 20, Used: 9 << 20}, api.SlackOf{})
+		asked := map[cluster.JobID]int64{box: 100 << 20, grows: 300 << 20, open: 0}
+		for id, want := range asked {
+			if got := r.job(id).Tasks[0].AskedBytes; got != want {
+				t.Errorf("of job %d %d are asked, want %d", id, got, want)
+			}
+		}
+		for i, o := range []cluster.Order{first, second, third} {
+			r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: o.Task, Run: 1, Outcome: cluster.Succeeded,
+				Exit: &cluster.Exit{Started: 1, Ended: 2, Used: resource.Amount(50*i) * resource.MiB}}
+		}
+		r.wait(open)
+		look(api.SlackOf{}, api.SlackOf{Tasks: 2, Open: 1, Asked: 300 << 20, Reserved: 200 << 20, Used: 150 << 20})
+	})
+}
+
+// A task that the memory manager requeues runs again, and the run is no attempt; its record says why it ended.
+func TestRequeuedTaskRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		s := submission(2)
 		s.Job.Class = cluster.Flex
-		_, err := r.Submit(t.Context(), s)
-		if err == nil || api.KindOf(err) != api.Conflict ||
-			!strings.HasPrefix(err.Error(), "class flex: needs swap, and this machine has none: run `bellows swap create") {
-			t.Errorf("error is %v", err)
+		id := r.submit(s)
+		o, other := r.order(cluster.Start), r.order(cluster.Start)
+		if !o.Envelope.Requeue || !other.Envelope.Requeue {
+			t.Errorf("one of several tasks may run again: %+v", o.Envelope)
 		}
-		s.Job.Stages[0].MinMemory, s.Job.Stages[0].Duration = 100*resource.MiB, time.Minute
-		s.Job.Stages[0].Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2}
-		r.submit(s)
-		if o := r.order(cluster.Start); o.Envelope.Class != cluster.Regular || o.Envelope.Max != o.Grant[resource.Memory] {
-			t.Errorf("without swap it is started as %s, %+v", o.Envelope.Class, o.Envelope)
+		r.fake.launched(o)
+		r.fake.launched(other)
+		const why = "requeued: job 1, before it in the order, needed the memory; it runs again when there is room"
+		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: o.Task, Run: o.Container.Run,
+			Outcome: cluster.Preempted, Detail: why}
+		again := r.order(cluster.Start)
+		if again.Task != o.Task || again.Container.Run != o.Container.Run+1 {
+			t.Errorf("run %v follows %v", again.Container, o.Container)
 		}
-		r.fake.can.Swap = ""
-		r.submit(s)
-		if o := r.order(cluster.Start); o.Envelope.Class != cluster.Flex {
-			t.Errorf("with swap it is started as %s", o.Envelope.Class)
+		r.fake.launched(again)
+		synctest.Wait()
+		if e := r.job(id).Earlier; len(e) != 1 || e[0].Outcome != cluster.Preempted || e[0].Detail != why {
+			t.Errorf("the earlier run is shown as %+v", e)
+		}
+		r.fake.ended(again.Container, cluster.Succeeded, 0)
+		r.fake.ended(other.Container, cluster.Succeeded, 0)
+		if j := r.wait(id); j.Status != cluster.StatusSucceeded {
+			t.Errorf("the job has ended: %s, %s", j.Status, j.Detail)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/live/launch"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -22,6 +22,7 @@ type outbox struct {
 	bare   []bare // of orders to start something
 	forget []cluster.ContainerID
 	ended  []cluster.JobID // to be dropped when their end is stored
+	short  bool            // a run ended for want of memory
 }
 
 func (o *outbox) putJob(j *job) {
@@ -93,7 +94,10 @@ func (d *Driver) flush() {
 		d.apply(out.orders)
 	}
 	d.forget(out.forget)
-	if len(out.ended) > 0 {
+	switch {
+	case out.short:
+		d.learner.FellShort()
+	case len(out.ended) > 0:
 		d.learner.JobsEnded()
 	}
 }
@@ -137,15 +141,10 @@ func (d *Driver) endShort() {
 	d.health.short = nil
 }
 
-// bare is what is to be started without its environment yet: own are the variables that it has besides those of its
-// job, cpu is what it may use, millicores, and most is what memory a FLEX container may have; 0 for a REGULAR one.
+// bare is what is to be started without its environment yet.
 type bare struct {
-	job    cluster.JobID
-	run    *run
-	launch *cluster.Launch
-	own    map[string]string
-	cpu    resource.Amount
-	most   resource.Amount
+	run *run
+	*launch.Bare
 }
 
 // dress reads the environments of what is to be started. Until then they are not in memory: they may be large, and
@@ -155,21 +154,16 @@ func (d *Driver) dress() error {
 	var env []string
 	for len(d.out.bare) > 0 {
 		b := d.out.bare[0]
-		if b.job != job {
+		if of := b.run.Container.Task.Job; of != job {
 			var err error
-			if env, err = d.store.Environment(context.Background(), b.job); err != nil {
-				return fmt.Errorf("read the environment of job %d: %w", b.job, err)
+			if env, err = d.store.Environment(context.Background(), of); err != nil {
+				return fmt.Errorf("read the environment of job %d: %w", of, err)
 			}
-			env, job = cluster.WithoutHeaps(env), b.job
+			job = of
 		}
-		b.launch.Env = merge(env, cluster.WithSize(b.own, env, b.cpu))
-		if b.most > 0 {
-			var words string
-			b.launch.Args, b.launch.Env, words = cluster.WithHeaps(b.launch.Args, b.launch.Env, b.most)
-			if words != "" {
-				b.run.Why += "; " + words
-				d.out.putRun(b.run)
-			}
+		if words := b.Dress(env); words != "" {
+			b.run.Why += "; " + words
+			d.out.putRun(b.run)
 		}
 		d.out.bare = d.out.bare[1:]
 	}

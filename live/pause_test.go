@@ -44,6 +44,9 @@ func TestPauseJob(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if len(e.Remedies) > 0 {
+			t.Errorf("what helps is in the reason, and again: %q", e.Remedies)
+		}
 		if e.Job.Paused == nil || e.Job.Paused.By != "ada" ||
 			!strings.HasPrefix(e.Why, "The job is paused by ada since ") || e.Job.Waiting != "paused by its owner" {
 			t.Errorf("paused %+v, %q, waiting %q", e.Job.Paused, e.Why, e.Job.Waiting)

@@ -3,6 +3,7 @@ package live
 import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -55,6 +56,19 @@ func (d *Driver) enters(e cluster.Event) {
 		d.log.Debug("ignored that a container entered a phase", "container", r.Container, "error", err)
 		return
 	}
+	d.step(e)
+	d.remember(j, r)
+}
+
+// holds handles the event that a run holds noticeably more or less memory than before.
+func (d *Driver) holds(e cluster.Event) {
+	j, r := d.lookUp(&e)
+	t := d.running(j, r)
+	if t == nil || e.Held <= 0 || e.Held > resource.MostMemory {
+		d.log.Debug("ignored what a container holds that does not run", "task", e.Task, "bytes", int64(e.Held))
+		return
+	}
+	e.Node = t.Node.ID
 	d.step(e)
 	d.remember(j, r)
 }

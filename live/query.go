@@ -289,9 +289,12 @@ func count(s *api.Stage, r *run, final bool) {
 	}
 }
 
-func (r *run) view(s *cluster.Stage, of api.Owner) api.Task {
+// view is what people see of a run of a job.
+func (r *run) view(j *cluster.Job, of api.Owner) api.Task {
+	stage := int(r.Container.Task.Stage)
 	out := api.Task{Task: r.Container.Task, Owner: of, Run: r.Container.Run, State: r.state(), Node: r.Node,
-		Grant: view.Grant(r.Grant), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
+		Grant: view.Grant(r.Grant), AskedBytes: int64(j.Stages[stage].Asked(j.Class)),
+		UnderSized: j.UnderSized(stage, r.Grant[resource.Memory]), Why: r.Why,
 		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail,
 		Throttle: throttleOf(r, 0)} // board.Task leaves out one that is over
 	if r.ended() {

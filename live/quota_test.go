@@ -66,6 +66,8 @@ func TestQuotaOfMemory(t *testing.T) {
 		}
 		if e, err := r.Explain(t.Context(), id); err != nil || e.Why != "The next task of the job has not started: "+why+"." {
 			t.Errorf("explained: %q, %v", e.Why, err)
+		} else if len(e.Remedies) != 1 || !strings.HasPrefix(e.Remedies[0], "It starts when other tasks of its user ") {
+			t.Errorf("what helps: %q", e.Remedies)
 		}
 		other := r.submit(by("bob", 2001, 1))
 		if o := r.order(cluster.Start); o.Task.Job != other {

@@ -36,6 +36,8 @@ func (d *Driver) receive(e cluster.Event) {
 		d.stands(e)
 	case cluster.TaskPhase:
 		d.enters(e)
+	case cluster.TaskHolds:
+		d.holds(e)
 	case cluster.TaskPagedOut:
 		d.leaves(e)
 	case cluster.NodeLeft:
@@ -105,6 +107,7 @@ func (d *Driver) ended(e cluster.Event) {
 	}
 	if e.Kind == cluster.TaskEnded {
 		d.close(j, r, &e)
+		d.outgrew(j, r)
 		e.Outcome = j.outcome(r)
 		d.step(e)
 		return
@@ -138,9 +141,15 @@ func (d *Driver) close(j *job, r *run, e *cluster.Event) {
 	}
 	j.superseded(r.Container.Task)
 	d.out.putRun(r)
+	d.out.short = d.out.short || r.Teaches()
 	d.out.forget = append(d.out.forget, r.Container)
 	d.touch(j.ID)
 	d.counts.RunEnded(r.Outcome)
+	if r.Exit != nil && r.Exit.Used > 0 {
+		job := &j.Request.Job
+		d.counts.Past(int64(job.Stages[r.Container.Task.Stage].Asked(job.Class)), int64(r.Grant[resource.Memory]),
+			int64(r.Exit.Used))
+	}
 	d.logEnd(j, r)
 }
 

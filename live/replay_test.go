@@ -17,6 +17,15 @@ func replay(t *testing.T, header eventlog.Header, log []eventlog.Record) (at int
 	return replayBy(t, header, log, func(p policy.Policy) policy.Policy { return p })
 }
 
+// checkReplay checks that a new engine takes the decisions that are in a log.
+func (r *rig) checkReplay(log string) {
+	r.t.Helper()
+	header, records := readLog(r.t.(*testing.T), log)
+	if at, ok := replay(r.t.(*testing.T), header, records); !ok {
+		r.t.Errorf("the replay differs at record %d", at)
+	}
+}
+
 // replayBy is replay by what is made of the policy of the log.
 func replayBy(t *testing.T, header eventlog.Header, log []eventlog.Record,
 	made func(policy.Policy) policy.Policy) (at int, ok bool) {

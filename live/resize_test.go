@@ -133,8 +133,8 @@ func TestResize(t *testing.T) {
 	})
 }
 
-// Where a grant of CPU is a weight, a program is told the most that it may use. That is shown while it is more than
-// its grant, also by a next daemon whose policy has quotas.
+// Where a grant of CPU is a weight, a program is told what it requested, and may use what its node has. That is shown
+// while it is more than its grant, also by a next daemon whose policy has quotas.
 func TestGrantIsAWeight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ecs := func(cpu string) policy.Policy {
@@ -154,7 +154,7 @@ func TestGrantIsAWeight(t *testing.T) {
 		id := r.submit(s)
 		start := r.order(cluster.Start)
 		if got := strings.Join(start.Launch.Args, " "); got != "true 1800" || start.Grant != cores(300) ||
-			start.Envelope.MostCPU != 1800 {
+			start.Envelope.MostCPU != 2000 {
 			t.Fatalf("%q is started with %v, %+v", got, start.Grant, start.Envelope)
 		}
 		launched := timeline.Time(time.Now().UnixNano())
@@ -164,7 +164,7 @@ func TestGrantIsAWeight(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			e, err := r.Explain(t.Context(), id)
-			if err != nil || e.Job.Tasks[0].MostCPU != 1800 || e.Tasks[0].MostCPU != 1800 ||
+			if err != nil || e.Job.Tasks[0].MostCPU != 2000 || e.Tasks[0].MostCPU != 2000 ||
 				e.Tasks[0].Grant != view.Grant(grant) {
 				t.Fatalf("%+v (%v)", e, err)
 			}
@@ -172,7 +172,7 @@ func TestGrantIsAWeight(t *testing.T) {
 		shows(cores(300))
 		time.Sleep(time.Minute)
 		o := r.order(cluster.Resize)
-		if o.Grant != cores(1500) || o.Envelope.MostCPU != 1800 {
+		if o.Grant != cores(1500) || o.Envelope.MostCPU != 2000 {
 			t.Errorf("resized to %v, %+v", o.Grant, o.Envelope)
 		}
 		r.hears(o, cluster.DecisionDone, "")
@@ -181,7 +181,7 @@ func TestGrantIsAWeight(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: start.Task, Run: 1, Grant: cores(1500),
-			Launched: launched, Found: &cluster.Condition{ByPhase: true, MostCPU: 1800}})
+			Launched: launched, Found: &cluster.Condition{ByPhase: true, MostCPU: 2000}})
 		r.start(ecs("quota"))
 		defer r.end()
 		shows(cores(1500))

@@ -210,6 +210,7 @@ func (d *Driver) retell(j *job, last bool) {
 			if _, here := d.engine.Snapshot().Job(j.ID); !here {
 				return // The events so far have ended it.
 			}
+			d.outgrew(j, r)
 			d.step(cluster.Event{Kind: cluster.TaskEnded, Task: id, Run: r.Container.Run, Outcome: j.outcome(r), Exit: r.Exit,
 				Found: &cluster.Condition{Ended: r.Ended}})
 		}

@@ -51,7 +51,7 @@ func (d *Driver) beginSegment(now timeline.Time) {
 	d.events.Decided(now, decisions)
 	d.takeAll(now, decisions)
 	d.log.Debug("segment begun", "event_log", d.events.EventLog(), "bytes", d.events.Size(), "took", time.Since(begun))
-	if most := d.keeping.rule().OfEvents(); most > 0 {
+	if most := d.keeping.Rule().OfEvents(); most > 0 {
 		d.events.DropOldest(most)
 	}
 }
@@ -60,7 +60,7 @@ func (d *Driver) beginSegment(now timeline.Time) {
 func (d *Driver) newSegment(e *engine.Engine, now timeline.Time, found []cluster.Event) (*segments.Segment, error) {
 	s, err := segments.NewSegment(d.config.header(e.Snapshot()), now, found)
 	if err == nil {
-		s.Bound(d.keeping.rule().OfSegment())
+		s.Bound(d.keeping.Rule().OfSegment())
 	}
 	return s, err
 }

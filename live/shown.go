@@ -14,7 +14,7 @@ import (
 // shownAs returns a job as the board of a revision shows it. was is how it was shown before, nil if it was not.
 func (d *Driver) shownAs(j *job, was *board.Job, revision int64) *board.Job {
 	b, now := j.shownAs(was), d.now()
-	b.Waiting = d.whyWaits(j)
+	b.Waiting, _ = d.whyWaits(j)
 	b.Stages = board.Startable(d.engineJob(j), b.Stages)
 	b.Stuck = (d.health.broken != nil || j.isAside()) && !j.State.Ended && len(j.alive()) == 0
 	if state := d.engineJob(j); state != nil {
@@ -45,12 +45,12 @@ func (j *job) shownAs(was *board.Job) *board.Job {
 	owner := api.Owner{UID: b.UID, Name: b.Owner}
 	final := j.State.Ended || j.State.Cancelled || j.State.Status == cluster.StatusFailed
 	for _, id := range j.tasks() {
-		runs, stage := j.runs[id], &j.Request.Job.Stages[id.Stage]
+		runs := j.runs[id]
 		r := runs[len(runs)-1]
 		count(&b.Stages[id.Stage], r, final)
 		t := was.Task(id)
 		if t == nil || t.State != api.TaskEnded || t.Run != r.Container.Run {
-			t = &board.Task{Task: r.view(stage, owner)}
+			t = &board.Task{Task: r.view(&j.Request.Job, owner)}
 			if p := pausedOf(cmp.Or(j.paused(id), j.paused(cluster.TaskID{}))); p != nil && !r.ended() {
 				p.Failed = r.failed[cluster.WantHold]
 				t.Paused = p
@@ -58,7 +58,7 @@ func (j *job) shownAs(was *board.Job) *board.Job {
 		}
 		var earlier []api.Task
 		for _, r := range runs[:len(runs)-1] {
-			earlier = append(earlier, r.view(stage, owner))
+			earlier = append(earlier, r.view(&j.Request.Job, owner))
 		}
 		b.Add(t, earlier...)
 	}

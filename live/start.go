@@ -1,17 +1,14 @@
 package live
 
 import (
-	"fmt"
-	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/drive"
+	"github.com/bellows-rm/bellows/live/launch"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -61,6 +58,9 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 	}
 	r := &run{Task: store.Task{Container: id, UID: j.Request.As.UID, Node: d.nodeName(decision.Node),
 		Grant: decision.Grant, Why: decision.Reason.Words(clock), Booked: now}}
+	if words := j.moreMemory(id.Task, decision.Grant[resource.Memory]); words != "" {
+		r.Why += "; " + words
+	}
 	j.add(r)
 	d.out.putRun(r)
 	launch, err := d.launch(j, r, decision)
@@ -82,68 +82,20 @@ func (d *Driver) nodeName(id cluster.NodeID) string {
 
 // launch sets what runs in the container of r.
 func (d *Driver) launch(j *job, r *run, start *cluster.Decision) (*cluster.Launch, error) {
-	id := r.Container
-	size := start.Grant // by which the program sizes itself
-	if start.ByPhase {
-		size = j.Request.Job.LargestGrant(int(id.Task.Stage))
-	}
-	size[resource.CPU] = max(size[resource.CPU], start.Envelope.MostCPU)
-	if own := j.Request.Inherited; own != nil && len(own.CPUs) > 0 {
-		size[resource.CPU] = min(size[resource.CPU], resource.Amount(len(own.CPUs))*resource.Core)
-	}
-	command, err := j.Request.Job.FillCommand(id.Task, size)
+	b, err := launch.Of(&j.Request, r.Container, start)
 	if err != nil {
 		return nil, err
 	}
-	dir := j.Request.Dir
-	if command.Dir != "" {
-		dir = command.Dir
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(j.Request.Dir, dir)
-		}
-	}
-	launch := &cluster.Launch{Args: command.Args, Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
-		Input: j.Request.Input, Stdin: command.Stdin, PrivateTmp: command.PrivateTmp, NoNetwork: command.NoNetwork,
-		Timeout: command.Timeout, Tasks: j.Request.Job.Tasks()}
 	if d.able.Files == "" {
-		out := d.config.output().Path(id)
-		launch.Stdout, launch.Stderr = out+".out", out+".err"
+		out := d.config.output().Path(r.Container)
+		b.Stdout, b.Stderr = out+".out", out+".err"
 	}
-	b := bare{job: j.ID, run: r, launch: launch, own: withOwn(command.Env, id, size[resource.Memory]),
-		cpu: size[resource.CPU]}
-	if start.Envelope.Class == cluster.Flex {
-		b.most = start.Envelope.Max
+	if b.Reserved != "" {
+		r.Why += b.Reserved
+		d.out.putRun(r)
 	}
-	d.out.bare = append(d.out.bare, b)
-	return launch, nil
-}
-
-// withOwn adds the variables that identify a program's job, task and run, and tell it its memory.
-func withOwn(env map[string]string, id cluster.ContainerID, memory resource.Amount) map[string]string {
-	out := map[string]string{
-		"BELLOWS_JOB":          fmt.Sprint(id.Task.Job),
-		"BELLOWS_STAGE":        fmt.Sprint(id.Task.Stage),
-		"BELLOWS_TASK":         fmt.Sprint(id.Task.Index),
-		"BELLOWS_RUN":          fmt.Sprint(id.Run),
-		"BELLOWS_MEMORY_BYTES": fmt.Sprint(int64(memory)),
-	}
-	maps.Copy(out, env)
-	return out
-}
-
-// merge returns base with the variables of more added, or replaced.
-func merge(base []string, more map[string]string) []string {
-	out := make([]string, 0, len(base)+len(more))
-	for _, pair := range base {
-		name, _, _ := strings.Cut(pair, "=")
-		if _, replaced := more[name]; !replaced {
-			out = append(out, pair)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(more)) {
-		out = append(out, name+"="+more[name])
-	}
-	return out
+	d.out.bare = append(d.out.bare, bare{run: r, Bare: b})
+	return b.Launch, nil
 }
 
 // kill makes the order to end a task.
@@ -179,7 +131,7 @@ func (d *Driver) withdraw(id cluster.ContainerID) (start cluster.DecisionID, ok 
 	}
 	o := d.out.orders[at]
 	d.out.orders = slices.Delete(d.out.orders, at, at+1)
-	d.out.bare = slices.DeleteFunc(d.out.bare, func(b bare) bool { return b.launch == o.Launch })
+	d.out.bare = slices.DeleteFunc(d.out.bare, func(b bare) bool { return b.Launch == o.Launch })
 	return o.ID, true
 }
 

@@ -11,7 +11,9 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/learn"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
@@ -20,6 +22,9 @@ type Submission struct {
 	// Job has estimates and commands. The Driver sets ID, Owner and Submitted. A stage can name a stored profile that
 	// supplies fields it leaves out.
 	Job cluster.Job `json:"job"`
+	// Undecided says that the submitter stated neither the class of the job nor what decides how much is reserved: see
+	// Config.ReservesStated.
+	Undecided bool `json:"undecided,omitempty"`
 	// Caller is the user that submits; tasks run with these rights.
 	Caller cluster.Credentials `json:"-"`
 	// Env is the environment of the submitter, "NAME=value"; Dir the working directory, an absolute path.
@@ -106,9 +111,10 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 			return store.Job{}, api.Errorf(api.Invalid, "job %q environment and working directory: %w", j.Name, err)
 		}
 	}
-	known := map[int]cluster.Profile{}
+	var filled []int // whose memory is from runs of their application
 	for i := range j.Stages {
-		j.Stages[i].Told = cluster.Provenance{} // what is submitted is stated
+		j.Stages[i].Told, j.Stages[i].Reserved = cluster.Provenance{}, nil // what is submitted is stated
+		j.Stages[i].ReservedCPU = nil
 		name := j.Stages[i].Profile
 		if name == "" {
 			continue
@@ -116,9 +122,11 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		j.App = cmp.Or(j.App, name)
 		p, err := d.store.Profile(ctx, s.Caller.UID, s.Caller.User, name)
 		if errors.Is(err, store.ErrNotFound) {
-			var learned bool
-			if known[i], learned = d.learnedProfile(ctx, s.Caller, name, j.Stages[i].Name); learned {
-				known[i].Fill(&j.Stages[i])
+			if known, learned := d.learnedProfile(ctx, s.Caller, name, j.Stages[i].Name); learned {
+				if j.Stages[i].Ideal[resource.Memory] == 0 {
+					filled = append(filled, i)
+				}
+				known.Fill(&j.Stages[i])
 				j.Stages[i].Profile = ""
 				continue
 			}
@@ -129,14 +137,13 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		if err != nil {
 			return store.Job{}, err
 		}
-		known[i] = p.OfStage()
-		known[i].Fill(&j.Stages[i])
+		known := p.OfStage()
+		known.Fill(&j.Stages[i])
 		j.Stages[i].Profile = ""
 	}
 	j.App = cmp.Or(j.App, j.DeriveApp())
-	if err := d.needSwap(&j, known); err != nil {
-		return store.Job{}, err
-	}
+	d.decideReserve(s, &j, filled)
+	learn.ShareCPU(&j)
 	if err := j.CheckRuns(); err != nil {
 		return store.Job{}, api.Errorf(api.Invalid, "%w", err)
 	}
@@ -161,31 +168,12 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}, nil
 }
 
-// needSwap makes sure that a FLEX job does not run without swap. The command has told its user before how the job
-// will run.
-func (d *Driver) needSwap(j *cluster.Job, known map[int]cluster.Profile) error {
-	if j.Class != cluster.Flex {
-		return nil
-	}
-	missing := d.Capabilities().Swap
-	if missing == "" {
-		return nil
-	}
-	words, err := api.SpillInstead(j, missing, func(stage int) (cluster.Profile, bool) {
-		p, ok := known[stage]
-		return p, ok
-	})
-	if err == nil {
-		d.log.Info("FLEX job runs as REGULAR", "name", j.Name, "reason", words)
-	}
-	return err
-}
-
 // submit stores a job, with its key unless that is nil, and hands it to the engine.
 func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (cluster.JobID, error) {
 	if err := d.acceptsJobs(); err != nil {
 		return 0, err
 	}
+	d.boundAll(&stored.Request.Job)
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), &stored.Request.Job); err != nil {
 		return 0, api.Errorf(api.Invalid, "%w", err)
 	}
@@ -209,7 +197,7 @@ func (d *Driver) submit(ctx context.Context, stored store.Job, key *store.Key) (
 	case earlier != nil: // It arrived at the same time.
 		return earlier.First, repeats(key, earlier)
 	case key != nil:
-		d.keeping.keyAdded()
+		d.keeping.KeyAdded()
 	}
 	j := &stored.Request.Job
 	d.log.Info("job submitted", "job", id, "name", j.Name, "owner", j.Owner, "tasks", j.Tasks())

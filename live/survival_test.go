@@ -84,8 +84,7 @@ func obey(dir, name string) error {
 		return err
 	}
 	d, err := daemon.Open(daemon.Config{State: dir, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Agent: agent.Config{Node: "n1", Capacity: resource.Of(4000, 512*resource.MiB), Grace: 100 * time.Millisecond,
-			AssumeSwap: true},
+		Agent:  agent.Config{Node: "n1", Capacity: resource.Of(4000, 512*resource.MiB), Grace: 100 * time.Millisecond},
 		Driver: live.Config{Policy: slowing{p}, Settings: brisk, Keep: tiny}})
 	if err != nil {
 		return err

@@ -24,6 +24,9 @@ func throttleOf(r *run, now timeline.Time) *api.Throttle {
 
 // throttleAnswered records the answer to the newest throttle of a run.
 func (r *run) throttleAnswered(e *cluster.Event) {
+	if r.Throttle == nil {
+		return // Its end was answered before: the backend is wrong.
+	}
 	t := *r.Throttle // The outbox has the one before.
 	switch {
 	case e.Kind == cluster.DecisionFailed:

@@ -123,6 +123,20 @@ func (r *throttled) decided(want ...api.DecisionNote) {
 
 const pressure = "node pressure: the node gives 40MB/s of disk, of 110MB/s"
 
+// An owner that answers an order after the end of the throttle that it began is wrong, and is ignored.
+func TestThrottleAnsweredAfterItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newThrottled(t)
+		defer r.end()
+		first, end := r.throttle(2*resource.MB, time.Hour), r.throttle(0, 0)
+		r.answer(cluster.DecisionDone, end, "")
+		r.answer(cluster.DecisionDone, first, "slowly")
+		if j, err := r.Job(t.Context(), r.job, false); err != nil || j.Tasks[0].Throttle != nil {
+			t.Errorf("throttled %+v: %v", j.Tasks, err)
+		}
+	})
+}
+
 // A throttle is ordered, answered once, shown, replaced, and ends by itself or by an order.
 func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,10 +2,8 @@ package live
 
 import (
 	"context"
-	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/store"
 	"github.com/bellows-rm/bellows/live/view"
@@ -87,21 +85,4 @@ func (d *Driver) measured(forgotten []cluster.ContainerID) []store.Usage {
 		all = append(all, stored)
 	}
 	return all
-}
-
-// thinAfter is how long the usage of a run is stored in detail, thinnedAtOnce the number of runs that are thinned in
-// one transaction.
-const (
-	thinAfter     = 24 * time.Hour
-	thinnedAtOnce = 100
-)
-
-// thinUsage thins the usage of runs that ended long ago.
-func (d *Driver) thinUsage(ctx context.Context) error {
-	for {
-		n, err := d.store.ThinUsage(ctx, d.now().Add(-thinAfter), usage.SpansOld, thinnedAtOnce)
-		if err != nil || n < thinnedAtOnce {
-			return err
-		}
-	}
 }

@@ -15,40 +15,41 @@ import (
 // have been stopped.
 
 // whyWaits says in one clause why the next task of a job has not started, as of now; empty if no task waits.
-func (d *Driver) whyWaits(j *job) string {
+// why is the reason of the engine, if it is what the words are about.
+func (d *Driver) whyWaits(j *job) (words string, why cluster.Reason) {
 	switch {
 	case j.State.Ended:
-		return ""
+		return "", why
 	case j.isAside():
-		return setAsideWords
+		return setAsideWords, why
 	case d.health.broken != nil && len(j.alive()) == 0:
-		return d.health.broken.Error()
+		return d.health.broken.Error(), why
 	}
 	state := d.engineJob(j)
 	if state == nil || state.Status.Ended() {
-		return ""
+		return "", why
 	}
 	if words := d.retried(j.ID); words != "" {
-		return words
+		return words, why
 	}
 	stage, runnable := state.NextStage()
 	if runnable {
 		if words := d.pausedFor(d.least(state, stage)); words != "" {
-			return words
+			return words, why
 		}
 	}
-	switch why, ok := d.engineWhy(state); {
+	switch why, words, ok := d.engineWhy(state); {
 	case ok:
-		return why
+		return words, why
 	case runnable:
-		return "waits for its turn"
+		return "waits for its turn", cluster.Reason{}
 	}
-	return ""
+	return "", cluster.Reason{}
 }
 
 // engineWhy puts into words what the engine knows. A policy that panics here has changed nothing, and the engine
 // continues.
-func (d *Driver) engineWhy(state *book.JobState) (words string, ok bool) {
+func (d *Driver) engineWhy(state *book.JobState) (why cluster.Reason, words string, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			words, ok = fmt.Sprintf("unknown: policy %s failed to say why: %v", d.config.Policy.Name(), p), true
@@ -56,11 +57,24 @@ func (d *Driver) engineWhy(state *book.JobState) (words string, ok bool) {
 				p)
 		}
 	}()
-	why, ok := d.engine.WhyWaits(d.now(), state)
-	if all := state.Retries(); ok && why.Code == cluster.RetryLater && len(all) > 0 {
-		return d.retryWords(state, all), true
+	why, ok = d.engine.WhyWaits(d.now(), state)
+	if ok && (why.Code == cluster.NoRoom || why.Code == cluster.NotAvailable) {
+		return why, why.Words(clock) + reservesWords(state), true
 	}
-	return why.Words(clock), ok
+	if all := state.Retries(); ok && why.Code == cluster.RetryLater && len(all) > 0 {
+		return why, d.retryWords(state, all), true
+	}
+	return why, why.Words(clock), ok
+}
+
+// reservesWords says of a job that waits for memory why it needs the amount, and how far its next task may grow, where
+// that is learned.
+func reservesWords(state *book.JobState) string {
+	stage, runnable := state.NextStage()
+	if !runnable || state.Stages[stage].Reserved == nil {
+		return ""
+	}
+	return "; it " + state.Stages[stage].ReservedWords()
 }
 
 // retryWords says when the next attempt of a task begins that has failed, and how it failed.

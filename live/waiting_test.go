@@ -15,6 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/live/drive"
 )
 
 // The reason why a job waits is true at the time of the request, even if nothing was decided about that job meanwhile:
@@ -173,7 +174,7 @@ func TestExplanationsLeaveTheLoopItsTime(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if took, want := time.Since(begun), takes+19*explainPart*takes; took != want {
+		if took, want := time.Since(begun), takes+19*drive.SharePart*takes; took != want {
 			t.Errorf("20 explanations took %v, want %v", took, want)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), takes)

@@ -311,8 +311,11 @@ func TestDeathsWithinAStep(t *testing.T) {
 			}
 		}
 		r.restart(nil)
-		if j := r.job(1); j.Status != cluster.StatusSetAside {
+		if j := r.job(1); j.Status != cluster.StatusSetAside || !strings.Contains(j.Waiting, "killed each time that it did") {
 			t.Errorf("job %+v", j)
+		}
+		if log := r.log.String(); strings.Contains(log, "hung") || !strings.Contains(log, "killed several times in a row") {
+			t.Errorf("the log says %s", log)
 		}
 	})
 }

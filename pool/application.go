@@ -26,8 +26,9 @@ type application struct {
 	lease    string
 	expires  timeline.Time
 	stages   []*stage
-	growths  int64 // the number of the newest growth
-	closed   bool  // it does not grow any more
+	hopeless string // why not all of its tasks can run; empty if they can
+	growths  int64  // the number of the newest growth
+	closed   bool   // it does not grow any more
 	// cancelled says why it was cancelled; empty if it was not.
 	cancelled string
 	left      int // tasks that have not ended
@@ -131,6 +132,7 @@ func (p *Pool) Enrol(ctx context.Context, e executor.Enrolment, payload []byte) 
 		p.nextApp++
 		p.apps[a.id], p.byKey[a.key] = a, a
 		p.loop.Event(cluster.Event{Kind: cluster.JobSubmitted, NewJob: job})
+		p.keptFrom(a)
 		lease = executor.Lease{Lease: a.lease, Length: p.config.Lease.Milliseconds(), Application: int64(a.id)}
 		return nil
 	})
@@ -205,7 +207,7 @@ func (a *application) checkGrowth(g *executor.Growth, payload int) error {
 		switch {
 		case s.Stage < 0 || s.Stage > known:
 			return fmt.Errorf("stages[%d].stage %d: must be from 0 to %d", i, s.Stage, known)
-		case s.Stage < len(a.stages) && (s.Function != "" || s.Path != "" || len(s.After) > 0 || s.First > 0):
+		case s.Stage < len(a.stages) && (s.Function != "" || s.Path != "" || len(s.After) > 0 && !s.Anew || s.First > 0):
 			return fmt.Errorf("stages[%d]: function, path, after and first are for new stages", i)
 		case s.Stage < len(a.stages) && a.stages[s.Stage].followed:
 			return fmt.Errorf("stages[%d]: stage %d gets no more tasks, because another stage comes after it", i, s.Stage)
@@ -217,7 +219,7 @@ func (a *application) checkGrowth(g *executor.Growth, payload int) error {
 			return fmt.Errorf("stages[%d].first %d: must be from 0 to %d", i, s.First, MostTasks)
 		}
 		for _, parent := range s.After {
-			if parent < 0 || parent >= s.Stage {
+			if parent < 0 || parent >= s.Stage && !s.Anew || parent >= known || parent == s.Stage {
 				return fmt.Errorf("stages[%d].after %d: must be the number of an earlier stage", i, parent)
 			}
 		}
@@ -251,8 +253,8 @@ func (a *application) checkDriving(g *executor.Growth) error {
 	for i := range g.Stages {
 		s := &g.Stages[i]
 		switch {
-		case a.driving == nil && (s.Demand != 0 || s.Tasks != 0):
-			return fmt.Errorf("stages[%d]: demand and tasks are for applications that drive", i)
+		case a.driving == nil && (s.Demand != 0 || s.Tasks != 0 || s.Anew):
+			return fmt.Errorf("stages[%d]: demand, tasks and anew are for applications that drive", i)
 		case a.driving == nil:
 			continue
 		case len(s.Sizes) > 0 || s.First != 0:
@@ -261,8 +263,10 @@ func (a *application) checkDriving(g *executor.Growth) error {
 			return fmt.Errorf("stages[%d].stage %d: must be in ascending order", i, s.Stage)
 		case s.Demand < 0 || s.Demand > MostTasks:
 			return fmt.Errorf("stages[%d].demand %d: must be from 0 to %d", i, s.Demand, MostTasks)
-		case s.Tasks < 0 || s.Tasks > MostTasks || s.Tasks > 0 && s.Stage < len(a.stages):
-			return fmt.Errorf("stages[%d].tasks %d: must be from 0 to %d, of a new stage", i, s.Tasks, MostTasks)
+		case s.Tasks < 0 || s.Tasks > MostTasks:
+			return fmt.Errorf("stages[%d].tasks %d: must be from 0 to %d", i, s.Tasks, MostTasks)
+		case s.Anew && s.Stage >= len(a.stages):
+			return fmt.Errorf("stages[%d].anew: is for the number of a stage that has ended, and stage %d is new", i, s.Stage)
 		}
 		last = s.Stage
 	}
@@ -271,6 +275,11 @@ func (a *application) checkDriving(g *executor.Growth) error {
 
 // grow adds what checkGrowth has checked.
 func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
+	if a.driving != nil { // before it states its demand again
+		if p.givesBack(a, g.GivesBack); a.cancelled != "" { // It has confirmed too little.
+			return
+		}
+	}
 	growth := &cluster.Growth{Closes: g.Closed && !a.closed}
 	whole := len(payload)
 	var added []*task
@@ -299,12 +308,11 @@ func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 		a.left, s.left = a.left+n, s.left+n
 		s.demand = grown.Demand
 		if a.driving != nil && (!isNew || grown.Demand > 0) {
-			growth.Demands = append(growth.Demands, cluster.Demand{Stage: grown.Stage, Tasks: grown.Demand})
+			growth.Demands = append(growth.Demands, a.demandOf(grown))
 		}
 		switch {
 		case isNew && a.driving != nil:
-			growth.Stages = append(growth.Stages, cluster.Stage{Name: grown.Name, Tasks: grown.Tasks, Ideal: need,
-				Parents: slices.Compact(slices.Sorted(slices.Values(grown.After)))})
+			growth.Stages = append(growth.Stages, *drivenStage(grown))
 		case isNew:
 			growth.Stages = append(growth.Stages, cluster.Stage{Name: grown.Name, Tasks: n, Ideal: need,
 				Parents: a.parents(grown.After)})
@@ -317,14 +325,9 @@ func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 			s.demand = 0
 		}
 	}
-	if a.driving != nil { // before it states its demand again
-		p.givesBack(a, g.GivesBack)
-	}
 	if len(growth.Stages)+len(growth.Tasks)+len(growth.Demands) > 0 || growth.Closes {
 		slices.SortFunc(growth.Tasks, func(x, y cluster.MoreTasks) int { return x.Stage - y.Stage })
-		e := cluster.Event{Kind: cluster.JobGrew, Job: a.id}
-		e.SetCondition(cluster.Condition{Growth: growth})
-		p.loop.Event(e)
+		p.grown(a, growth)
 	}
 	switch {
 	case a.driving != nil:
@@ -336,13 +339,42 @@ func (p *Pool) grow(a *application, g *executor.Growth, payload []byte) {
 	p.settle(a)
 }
 
+// grown tells the engine that an application has grown.
+func (p *Pool) grown(a *application, g *cluster.Growth) {
+	e := cluster.Event{Kind: cluster.JobGrew, Job: a.id}
+	e.SetCondition(cluster.Condition{Growth: g})
+	p.loop.Event(e)
+}
+
+// drivenStage is a stage of an application that drives, as the engine knows it.
+func drivenStage(g *executor.StageGrowth) *cluster.Stage {
+	return &cluster.Stage{Name: g.Name, Tasks: g.Tasks, Ideal: need,
+		Parents: slices.Compact(slices.Sorted(slices.Values(g.After)))}
+}
+
+// demandOf is what a growth demands for a stage.
+func (a *application) demandOf(g *executor.StageGrowth) cluster.Demand {
+	d := cluster.Demand{Stage: g.Stage, Tasks: a.demands(g.Stage, g.Demand)}
+	if g.Demand == 0 && g.Tasks > 0 {
+		d.Tasks, d.Coming = g.Tasks, true
+	}
+	if g.Anew {
+		d.As = drivenStage(g)
+	}
+	return d
+}
+
 // cancelIfHopeless cancels an application if a task has failed that another stage needs.
 func (p *Pool) cancelIfHopeless(a *application) {
-	for _, s := range a.stages {
-		if s.failed != "" && s.followed {
-			p.cancel(a, s.failed+" failed, and another stage needs it")
-			return
-		}
+	if a.hopeless != "" {
+		p.cancel(a, a.hopeless)
+	}
+}
+
+// despair notes that a task of a stage has failed, or that another stage comes after it, if both are so.
+func (a *application) despair(s *stage) {
+	if s.failed != "" && s.followed && a.hopeless == "" {
+		a.hopeless = s.failed + " failed, and another stage needs it"
 	}
 }
 
@@ -375,6 +407,7 @@ func (s *stage) add(t *task) {
 func (a *application) parents(after []int) (left []int) {
 	for _, parent := range after {
 		a.stages[parent].followed = true
+		a.despair(a.stages[parent])
 		if a.stages[parent].left > 0 && !slices.Contains(left, parent) {
 			left = append(left, parent)
 		}

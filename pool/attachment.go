@@ -19,11 +19,11 @@ type driving struct {
 	attach   []byte            // what attached executors are to know
 	attached map[int64]*member // by the numbers of attachments
 	// from before it enrolled, until it is known whether their executors have come back
-	holds    map[int64]executor.Attachment
-	found    map[int]int32     // how many of them were found, by stage
-	failures int               // attachments in a row that have failed
-	changes  []executor.Change // that were not confirmed
-	unheard  int               // of them, ends of attachments
+	holds   map[int64]executor.Attachment
+	found   map[int]int32     // how many of them were found, by stage
+	failing failing           // attachments that have failed
+	changes []executor.Change // that were not confirmed
+	unheard int               // of them, ends of attachments
 }
 
 // known is what an executor last said of its attachment.
@@ -31,6 +31,49 @@ type known struct {
 	attached int64
 	released bool
 	keeps    []string
+}
+
+// mostKept bounds the applications of which an executor is known to keep something.
+const mostKept = 1024
+
+// keeps takes what an executor says that it keeps. It tells the engine, which attaches executors to an application
+// that keep something of it rather than others.
+func (p *Pool) keeps(m *member, keys []string) {
+	keys = keys[:min(len(keys), mostKept)]
+	was := m.knows.keeps
+	m.knows.keeps = keys
+	if slices.Equal(was, keys) {
+		return
+	}
+	for _, key := range was {
+		if !slices.Contains(keys, key) {
+			p.suits(m, p.byKey[key])
+		}
+	}
+	for _, key := range keys {
+		if !slices.Contains(was, key) {
+			p.suits(m, p.byKey[key])
+		}
+	}
+}
+
+// suits tells the engine how an executor suits an application. a is nil if it is not here.
+func (p *Pool) suits(m *member, a *application) {
+	if a == nil || a.ended() || a.driving == nil {
+		return
+	}
+	e := cluster.Event{Kind: cluster.NodeSuits, Node: m.node, Job: a.id}
+	e.SetCondition(cluster.Condition{Keeps: slices.Contains(m.knows.keeps, a.key), Fails: a.driving.failing.on[m.number]})
+	p.loop.Event(e)
+}
+
+// keptFrom tells the engine which executors keep something of an application that enrols again.
+func (p *Pool) keptFrom(a *application) {
+	for _, m := range p.members {
+		if slices.Contains(m.knows.keeps, a.key) {
+			p.suits(m, a)
+		}
+	}
 }
 
 // attach begins an attachment that the engine has started.
@@ -41,7 +84,7 @@ func (p *Pool) attach(m *member, w *work) {
 	p.change(m, w, executor.Change{What: executor.Assigned})
 	if !m.attaches {
 		m.work = nil
-		p.finish(m, w, report{Report: executor.Report{Failed: true,
+		p.finish(m, w, report{Report: executor.Report{Failed: true, Cause: executor.CauseRefused,
 			Error: fmt.Sprintf("executor %d cannot be attached: its program does not serve applications that start their "+
 				"own tasks", m.number)}})
 		return
@@ -81,25 +124,30 @@ func (p *Pool) tell(a *application, c executor.Change) {
 }
 
 // detached records the end of an attachment, for whatever reason.
-func (p *Pool) detached(m *member, w *work, failed bool, why string) {
+func (p *Pool) detached(m *member, w *work, failed bool, cause executor.Cause, why string) {
 	a := w.app
 	delete(a.driving.attached, w.id)
 	a.left--
 	a.done++
-	p.change(m, w, executor.Change{What: executor.Ended, Failed: failed, Why: why})
+	p.change(m, w, executor.Change{What: executor.Ended, Failed: failed, Cause: cause, Why: why})
+	if a.driving.failing.until > 0 {
+		p.demandAgain(a)
+	}
 	p.settle(a)
 }
 
-// countFailure cancels an application to which executors repeatedly could not be attached.
-func (p *Pool) countFailure(a *application, r *executor.Report) {
-	if !r.Failed {
-		a.driving.failures = 0
-		return
+// reported are the causes that only an executor knows.
+var reported = []executor.Cause{executor.CauseMemory, executor.CauseUnreachable, executor.CauseRefused}
+
+// causeOf is why an attachment ends of which an executor reports the end, or the pool in its place.
+func causeOf(a *application, r *executor.Report) executor.Cause {
+	switch {
+	case a.cancelled != "":
+		return executor.CauseTaken
+	case !r.Failed, slices.Contains(reported, r.Cause):
+		return r.Cause
 	}
-	if a.driving.failures++; a.driving.failures >= a.attempts {
-		p.cancel(a, fmt.Sprintf("%d attachments of executors in a row have failed; the last: %s", a.driving.failures,
-			r.Error))
-	}
+	return executor.CauseFailed
 }
 
 // givesBack ends attachments that their application has ended. Those that have ended already change nothing.
@@ -129,8 +177,20 @@ func (p *Pool) holdsFromBefore(a *application, held []executor.Attachment) {
 		}
 	}
 	if p.synced {
-		p.dropHolds(a)
+		p.dropHolds(a, executor.CauseTaken)
 	}
+}
+
+// awaitsDriver reports whether an executor serves an application that has not said yet what it holds.
+func (p *Pool) awaitsDriver() bool {
+	for _, m := range p.members {
+		if m.earlier != nil && m.earlier.Attachment != 0 {
+			if a := p.byKey[m.earlier.Key]; a == nil || a.growths == 0 && !a.ended() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // adoptAttachment continues what an executor has served since before it registered, if its application says the same;
@@ -154,10 +214,11 @@ func (p *Pool) adoptAttachment(m *member, a *application) {
 	p.change(m, m.work, executor.Change{What: executor.Assigned, Why: "it has gone on"})
 }
 
-// dropHolds tells an application which of its attachments from before it enrolled have ended.
-func (p *Pool) dropHolds(a *application) {
+// dropHolds tells an application which of its attachments from before it enrolled have ended: because their executors
+// have not come back in time, or because it has not.
+func (p *Pool) dropHolds(a *application, cause executor.Cause) {
 	for _, n := range slices.Sorted(maps.Keys(a.driving.holds)) {
-		p.tell(a, executor.Change{What: executor.Ended, Attachment: a.driving.holds[n],
+		p.tell(a, executor.Change{What: executor.Ended, Attachment: a.driving.holds[n], Cause: cause,
 			Why: "its executor has not come back, or serves it no more"})
 	}
 	clear(a.driving.holds)
@@ -188,7 +249,8 @@ func (p *Pool) serve(m *member) bool {
 		m.waiting <- answer{work: executor.Work{Do: executor.DoPark, Work: knows.attached}}
 	default:
 		i := slices.IndexFunc(knows.keeps, func(key string) bool {
-			return p.synced && (p.byKey[key] == nil || p.byKey[key].ended())
+			a := p.byKey[key] // nil may still enrol again while there is grace
+			return p.synced && (a == nil && p.loop.Now() >= p.syncAt || a != nil && a.ended())
 		})
 		if i < 0 || w != nil && w.app.driving == nil {
 			return false

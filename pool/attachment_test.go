@@ -224,10 +224,10 @@ func TestAttachFails(t *testing.T) {
 		old := register(t, p, 0)
 		a := enrolDriver(t, p, "a")
 		a.demands(0, 1)
-		synctest.Wait()
-		if out := a.collect(); !out.Ended || len(out.Changes) != 4 || !out.Changes[3].Failed ||
-			!strings.Contains(out.Why,
-				"2 attachments of executors in a row have failed; the last: executor 0 cannot be attached") {
+		time.Sleep(7 * time.Second)
+		if out := a.collect(); !out.Ended || len(out.Changes) != 14 || !out.Changes[13].Failed ||
+			!strings.Contains(out.Why, "7 attachments of executors in a row have failed, in 6.3s and on 1 of the executors; "+
+				"the last: executor 0 cannot be attached") {
 			t.Errorf("%+v", out)
 		}
 		enrol(t, p, "c").grow(true, tasks(0, 1))
@@ -239,15 +239,8 @@ func TestAttachFails(t *testing.T) {
 		b := enrolDriver(t, p, "b")
 		x := registerAttachable(t, p, 0, nil)
 		b.demands(0, 1)
-		for range 2 {
-			work, _ := x.hear()
-			x.knows.Done = &executor.Report{Work: work.Work, Failed: true, Error: "no route"}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		x.knows.Lease = x.lease
-		if _, _, err := p.Next(ctx, 0, x.knows, nil); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
+		if all := x.fails(8*time.Second, "no route"); len(all) != 7 {
+			t.Errorf("it fails at %v", all)
 		}
 		if out := b.collect(); !strings.HasSuffix(out.Why, "the last: no route") {
 			t.Errorf("%+v", out)
@@ -291,8 +284,27 @@ func TestDriverHearsNothing(t *testing.T) {
 	})
 }
 
-// An application that confirms no changes is cancelled before they fill the memory.
+// An application that confirms no changes is cancelled before they fill the memory, also by a growth that demands more.
 func TestDriverConfirmsNothing(t *testing.T) {
+	t.Run("and demands more", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := start(t, nil)
+			registerAttachable(t, p, 0, nil)
+			a := enrolDriver(t, p, "a")
+			a.demands(0, 1)
+			for {
+				out := a.collect()
+				if out.Ended {
+					break
+				}
+				a.say(executor.Growth{GivesBack: []int64{out.Changes[len(out.Changes)-1].Attachment.Attachment},
+					Stages: []executor.StageGrowth{{Demand: 1}}})
+			}
+			if v, err := p.View(t.Context()); err != nil || v.Broken != "" {
+				t.Errorf("%s, %v", v.Broken, err)
+			}
+		})
+	})
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, nil)
 		registerAttachable(t, p, 0, nil)
@@ -349,7 +361,7 @@ func TestAttachmentsSurvive(t *testing.T) {
 		time.Sleep(pool.DefaultGrace)
 		synctest.Wait()
 		if got := a.hears("ended 3", "assigned 2"); got[0].Attachment.Attachment != 103 ||
-			got[1].Attachment.Attachment == 102 {
+			got[0].Cause != executor.CauseLost || got[1].Attachment.Attachment == 102 {
 			t.Errorf("%+v", got)
 		}
 		if work, _ := x2.hear(); work.Do != executor.DoAttach || work.Work == 102 {
@@ -361,6 +373,31 @@ func TestAttachmentsSurvive(t *testing.T) {
 		x1.lease = again.lease
 		a.say(executor.Growth{GivesBack: []int64{101}})
 		a.hears("ended 1", "assigned 1")
+	})
+}
+
+// A driver finds the next daemon some time after all executors have: they serve on, and keep what they have of it.
+func TestDriverComesBackLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, func(c *pool.Config) { c.Expected, c.Lease, c.Poll = 2, time.Minute, time.Second })
+		x0 := registerAttachable(t, p, 0, &executor.Held{Key: keyOf("a"), Run: 1, Attachment: 100})
+		x1 := registerAttachable(t, p, 1, nil)
+		x0.knows.Attached, x1.knows.Keeps = 100, []string{keyOf("a"), keyOf("gone")}
+		for _, x := range []*attachable{x0, x1} {
+			x.knows.Lease = x.lease
+			if work, _, err := p.Next(t.Context(), x.number, x.knows, nil); err != nil || work.Do != executor.DoWait {
+				t.Errorf("before the driver has enrolled, executor %d is told %+v: %v", x.number, work, err)
+			}
+		}
+		a := enrolDriver(t, p, "a")
+		a.say(executor.Growth{Stages: []executor.StageGrowth{{Function: "f", Demand: 1}},
+			Holds: []executor.Attachment{{Attachment: 100}}})
+		a.hears("assigned 0")
+		time.Sleep(pool.DefaultGrace)
+		work, _, err := p.Next(t.Context(), 1, x1.knows, nil)
+		if err != nil || work.Do != executor.DoForget || work.Task.Key != keyOf("gone") {
+			t.Errorf("an application does not come back: executor 1 is told %+v: %v", work, err)
+		}
 	})
 }
 
@@ -388,5 +425,89 @@ func TestAttachedExecutorDrains(t *testing.T) {
 		if v, err := p.View(t.Context()); err != nil || len(v.Executors) != 0 {
 			t.Errorf("%+v, %v", v, err)
 		}
+	})
+}
+
+// An application hears why an attachment has ended that it did not give back, so that it can tell what is its own
+// fault from what is not.
+func TestCauses(t *testing.T) {
+	report := func(r executor.Report) func(x *attachable, a *client) {
+		return func(x *attachable, _ *client) {
+			x.knows.Lease, x.knows.Done = x.lease, &r
+			r.Work = x.knows.Attached
+			ctx, cancel := context.WithTimeout(x.t.Context(), time.Millisecond)
+			defer cancel()
+			_, _, _ = x.pool.Next(ctx, x.number, x.knows, nil)
+		}
+	}
+	left := func(cause executor.Cause) func(x *attachable, _ *client) {
+		return func(x *attachable, _ *client) {
+			if _, err := x.pool.Left(x.t.Context(), x.number, cause, ""); err != nil {
+				x.t.Error(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		happens func(x *attachable, a *client)
+		want    executor.Cause
+	}{
+		{"it gives it back", func(x *attachable, a *client) {
+			a.say(executor.Growth{GivesBack: []int64{x.knows.Attached}})
+		}, ""},
+		{"the executor leaves it", report(executor.Report{Cause: executor.CauseRefused}), ""},
+		{"the executor fails", report(executor.Report{Failed: true}), executor.CauseFailed},
+		{"the executor says nonsense", report(executor.Report{Failed: true, Cause: "x"}), executor.CauseFailed},
+		{"the executor cannot reach it", report(executor.Report{Failed: true, Cause: executor.CauseUnreachable}),
+			executor.CauseUnreachable},
+		{"the executor refuses it", report(executor.Report{Failed: true, Cause: executor.CauseRefused}),
+			executor.CauseRefused},
+		{"the process ends", left(executor.CauseLost), executor.CauseLost},
+		{"the process ends for memory", left(executor.CauseMemory), executor.CauseMemory},
+		{"the executor begins anew", func(x *attachable, _ *client) {
+			registerAttachable(x.t, x.pool, x.number, nil)
+		}, executor.CauseLost},
+		{"nothing is heard of the executor", func(x *attachable, a *client) {
+			time.Sleep(40 * time.Second) // of a minute
+			a.demands(0, 1)
+			time.Sleep(21 * time.Second)
+		}, executor.CauseLease},
+		{"it is cancelled", func(x *attachable, a *client) {
+			if err := x.pool.Cancel(x.t.Context(), a.lease.Application, "enough"); err != nil {
+				x.t.Fatal(err)
+			}
+			x.is(executor.DoPark, x.knows.Attached)
+			report(executor.Report{Failed: true, Error: "cancelled"})(x, a)
+		}, executor.CauseTaken},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := start(t, nil)
+				x, a := registerAttachable(t, p, 0, nil), enrolDriver(t, p, "a")
+				a.demands(0, 1)
+				held := a.hears("assigned 0")[0].Attachment.Attachment
+				x.is(executor.DoAttach, held)
+				x.knows.Attached = held
+				c.happens(x, a)
+				synctest.Wait()
+				all := a.collect().Changes
+				if len(all) == 0 || all[0].What != executor.Ended || all[0].Cause != c.want {
+					t.Errorf("it hears %+v, want the cause %q", all, c.want)
+				}
+			})
+		})
+	}
+	t.Run("it is asked for before the executor knows", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := start(t, nil)
+			registerAttachable(t, p, 0, nil)
+			a := enrolDriver(t, p, "a")
+			a.demands(0, 1)
+			a.hears("assigned 0")
+			a.demands(0, 0)
+			if got := a.hears("ended 0")[0].Cause; got != executor.CauseTaken {
+				t.Errorf("the cause is %q", got)
+			}
+		})
 	})
 }

@@ -178,3 +178,45 @@ func ownCPU() time.Duration {
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// BenchmarkDemand measures how long it takes until a pool has taken what an application demands that starts its own
+// tasks and has had many stages, which have ended: a change of the demand of the newest, and another stage in its
+// place. x100 is the time over that with 100 stages: the goal is 1, and less than 1 ms with 20,000.
+func BenchmarkDemand(b *testing.B) {
+	few := 0.0
+	for _, n := range []int{100, 20_000} {
+		b.Run(fmt.Sprintf("stages=%d", n), func(b *testing.B) {
+			p := begin(b, nil)
+			defer p.Close()
+			lease, err := p.Enrol(b.Context(), executor.Enrolment{Key: "the key of a driver", Drives: true}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			number := int64(0)
+			say := func(stages ...executor.StageGrowth) {
+				number++
+				g := executor.Growth{Lease: lease.Lease, Number: number, Stages: stages}
+				if _, err := p.Grow(b.Context(), lease.Application, g, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for i := range n {
+				say(executor.StageGrowth{Stage: i, Function: "f", Demand: 1})
+				say(executor.StageGrowth{Stage: i})
+			}
+			for b.Loop() {
+				say(executor.StageGrowth{Stage: n - 1, Demand: 2})
+				say(executor.StageGrowth{Stage: n - 1})
+				say(executor.StageGrowth{Stage: n - 1, Anew: true})
+			}
+			each := float64(b.Elapsed().Nanoseconds()) / float64(3*b.N)
+			if n == 100 {
+				few = each
+			}
+			b.ReportMetric(each/1000, "us/growth")
+			if few > 0 {
+				b.ReportMetric(each/few, "x100")
+			}
+		})
+	}
+}

@@ -25,7 +25,7 @@ type member struct {
 	pid      int
 	idle     timeline.Time // since when it has no task; meaningful if work is nil
 	memory   int64         // bytes, 0 is unknown
-	after    int64         // of it, when its last task had ended
+	after    int64         // of it, when no task of the pool ran there
 	tasks    int64         // that it has ended
 
 	why      cluster.Reason // of the newest decision about it
@@ -82,7 +82,7 @@ func (p *Pool) Register(ctx context.Context, r executor.Registration) (lease exe
 				lease = p.leaseAgain(old)
 				return nil
 			}
-			p.leave(old, "it registered again")
+			p.leave(old, executor.CauseLost, "it registered again")
 		}
 		m := &member{number: r.Executor, lease: rand.Text(), language: r.Language, pid: r.PID, attaches: r.Attaches,
 			idle: p.loop.Now(), earlier: r.Running, ran: map[string]bool{}}
@@ -236,14 +236,15 @@ func (p *Pool) next(number int, n executor.Next, payload []byte, answers chan<- 
 	}
 	m.waiting, m.expires = answers, timeline.Never
 	m.memory = cmp.Or(n.Memory, m.memory)
-	m.knows = known{n.Attached, n.Released, n.Keeps}
+	m.knows.attached, m.knows.released = n.Attached, n.Released
+	p.keeps(m, n.Keeps)
 	if w := m.work; w != nil && w.app.driving != nil && w.cancelled != 0 && w.id != n.Attached && n.Done == nil {
 		p.report(m, &executor.Report{Work: w.id}, nil) // It has never heard of it.
 	}
 	if n.Done != nil {
 		p.report(m, n.Done, payload)
-		m.after = n.Memory
 	}
+	m.after = cmp.Or(n.Memory, m.after) // An executor that runs a task sends beats.
 	p.answer(m)
 	return nil
 }
@@ -258,6 +259,9 @@ func (p *Pool) stopWaiting(number int, answers chan<- answer) {
 // report handles the report of an executor. A repeated report, or one of a run that is no longer known, changes
 // nothing.
 func (p *Pool) report(m *member, r *executor.Report, payload []byte) {
+	if !r.Failed {
+		r.Cause = ""
+	}
 	full := report{Report: *r, result: payload[:r.Size:r.Size], output: payload[r.Size:]}
 	if w := m.work; w != nil && (w.earlier || w.id == r.Work) {
 		m.work, m.idle = nil, p.loop.Now()
@@ -308,7 +312,7 @@ func (p *Pool) answer(m *member) {
 	case m.draining != "" && m.earlier == nil:
 		m.waiting <- answer{work: executor.Work{Do: executor.DoEnd, Why: m.draining}}
 		m.waiting = nil
-		p.leave(m, m.draining)
+		p.leave(m, executor.CauseTaken, m.draining)
 		return
 	default:
 		return
@@ -352,13 +356,13 @@ func (p *Pool) Drain(ctx context.Context, number int, why string) error {
 	})
 }
 
-// Left says that the process of an executor has ended, and how, for people; empty if that is not known. It returns
-// whether the executor has received a task, as far as the pool knows.
-func (p *Pool) Left(ctx context.Context, number int, how string) (served bool, err error) {
+// Left says that the process of an executor has ended, why, and how, for people; empty if that is not known. It
+// returns whether the executor has received a task, as far as the pool knows.
+func (p *Pool) Left(ctx context.Context, number int, cause executor.Cause, how string) (served bool, err error) {
 	err = p.do(ctx, func() error {
 		if m := p.members[number]; m != nil {
 			served = m.tasks > 0 || m.work != nil && m.work.delivered || m.earlier != nil
-			p.depart(m, api.ExecutorLost, "its process ended", how)
+			p.depart(m, api.ExecutorLost, cause, "its process ended", how)
 		}
 		return nil
 	})
@@ -379,7 +383,7 @@ const (
 
 // depart forgets an executor that did not end as ordered, and keeps what it did for people to see. how it ended is
 // empty if that is not known.
-func (p *Pool) depart(m *member, as api.ExecutorState, why, how string) {
+func (p *Pool) depart(m *member, as api.ExecutorState, cause executor.Cause, why, how string) {
 	now := p.loop.Now()
 	e := p.viewOf(m, now)
 	if e.State != api.ExecutorDraining {
@@ -393,11 +397,11 @@ func (p *Pool) depart(m *member, as api.ExecutorState, why, how string) {
 		p.departed = slices.DeleteFunc(p.departed, func(d departed) bool { return d.Executor == m.number })
 		p.departed = append(p.departed[max(0, len(p.departed)+1-mostDeparted):], departed{e, now})
 	}
-	p.leave(m, why)
+	p.leave(m, cause, why)
 }
 
 // leave forgets an executor. What it runs is lost, and runs again elsewhere, unless too many attempts were lost.
-func (p *Pool) leave(m *member, why string) {
+func (p *Pool) leave(m *member, cause executor.Cause, why string) {
 	delete(p.members, m.number)
 	delete(p.nodes, m.node)
 	if m.waiting != nil {
@@ -405,7 +409,7 @@ func (p *Pool) leave(m *member, why string) {
 	}
 	if w := m.work; w != nil {
 		m.work = nil
-		p.lose(m, w, why)
+		p.lose(m, w, cause, why)
 	}
 	p.freeNodes = append(p.freeNodes, m.node)
 	p.loop.Event(cluster.Event{Kind: cluster.NodeLeft, Node: m.node})

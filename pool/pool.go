@@ -17,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/live/drive"
 )
@@ -59,7 +60,7 @@ type Config struct {
 	// Machine is the capacity of the machine of all executors. Only its bandwidths count: see Pressed.
 	Machine resource.Vector
 	// Expected are how many executors of an earlier daemon are still there. The pool decides nothing before they have
-	// registered, or Grace has passed.
+	// registered, and the applications that they serve have said what they hold, or Grace has passed.
 	Expected int
 	Grace    time.Duration // 0 is DefaultGrace
 	Lease    time.Duration // of executors and applications; 0 is DefaultLease
@@ -109,8 +110,8 @@ type place struct {
 	stage, task int
 }
 
-// Start begins a pool.
-func Start(c Config) *Pool {
+// complete fills in what has a default.
+func (c *Config) complete() {
 	def := func(d *time.Duration, standard time.Duration) {
 		if *d == 0 {
 			*d = standard
@@ -126,6 +127,11 @@ func Start(c Config) *Pool {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+}
+
+// Start begins a pool.
+func Start(c Config) *Pool {
+	c.complete()
 	p := &Pool{config: c, log: c.Log, members: map[int]*member{}, nodes: map[cluster.NodeID]*member{},
 		apps: map[cluster.JobID]*application{}, byKey: map[string]*application{}, nextApp: 1,
 		nextWork: mathrand.Int64N(1 << 52), check: timeline.Never, orphans: map[place]report{}}
@@ -150,7 +156,7 @@ func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
 		p.forgive(silence - p.config.Lease/4)
 	}
 	p.awake = now
-	if !p.synced && (len(p.members) >= p.config.Expected || now >= p.syncAt) {
+	if !p.synced && (len(p.members) >= p.config.Expected && !p.awaitsDriver() || now >= p.syncAt) {
 		p.synced = true
 		p.dropOrphans()
 		for _, m := range p.members {
@@ -158,7 +164,7 @@ func (p *Pool) Due(now timeline.Time) (next timeline.Time) {
 		}
 		for _, a := range p.apps {
 			if a.driving != nil {
-				p.dropHolds(a)
+				p.dropHolds(a, executor.CauseLost)
 			}
 		}
 		p.loop.Event(cluster.Event{Kind: cluster.Synced})
@@ -214,7 +220,7 @@ func (p *Pool) expire(now timeline.Time) {
 		case now >= m.expires:
 			p.counters.Expired++
 			p.log.Warn("the lease of an executor has ended", "pool", p.config.Name, "executor", m.number)
-			p.depart(m, api.ExecutorExpired, "its lease ended", "")
+			p.depart(m, api.ExecutorExpired, executor.CauseLease, "its lease ended", "")
 			p.end(m.number, "its lease ended")
 			continue
 		case w != nil && w.cancelled != 0 && now >= w.cancelled.Add(p.config.Patience) && !m.ending:
@@ -228,6 +234,7 @@ func (p *Pool) expire(now timeline.Time) {
 	for _, a := range p.apps {
 		if now < a.expires {
 			p.check = min(p.check, a.expires)
+			p.endPause(now, a)
 			continue
 		}
 		if !a.ended() {

@@ -377,7 +377,7 @@ func TestDeadlyTask(t *testing.T) {
 			if work := w.next(nil); work.Do != executor.DoRun || work.Task.Run != n+1 {
 				t.Fatalf("run %d: got %+v", n, work)
 			}
-			if _, err := p.Left(t.Context(), n, ""); err != nil {
+			if _, err := p.Left(t.Context(), n, executor.CauseLost, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -400,7 +400,7 @@ func TestNotReceived(t *testing.T) {
 			synctest.Wait()
 			register(t, p, 0) // The answer to its registration was lost.
 			synctest.Wait()
-			if _, err := p.Left(t.Context(), 0, ""); err != nil {
+			if _, err := p.Left(t.Context(), 0, executor.CauseLost, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

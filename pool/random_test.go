@@ -107,7 +107,7 @@ func (s *storm) run() {
 				(&stormExecutor{storm: s, number: n}).work()
 				s.pause(2 * time.Second)
 				if s.chance(2) { // else its lease ends, or it registers again
-					_, _ = s.now().Left(s.ctx, n, "")
+					_, _ = s.now().Left(s.ctx, n, executor.CauseLost, "")
 				}
 			}
 		})
@@ -149,6 +149,8 @@ func (s *storm) begin(expected int) *pool.Pool {
 	name, settings := "mira", map[string]string(nil)
 	if len(s.drivers) == 0 && s.chance(2) {
 		name, settings = "prophet", map[string]string{"prophet.relief": "share"}
+	} else if s.chance(2) {
+		settings = map[string]string{"mira.keep": "2s"}
 	}
 	divides, err := policy.New(name, settings)
 	if err != nil {
@@ -241,8 +243,9 @@ func (e *stormExecutor) work() {
 			if !e.attach(e.serves) {
 				return
 			}
-			if e.chance(5) { // It ends the attachment itself.
-				e.done = &executor.Report{Work: e.serves.Work}
+			if e.chance(5) { // It ends the attachment itself, or fails.
+				e.done = &executor.Report{Work: e.serves.Work, Failed: e.chance(2), Error: "no route",
+					Cause: []executor.Cause{"", executor.CauseUnreachable, executor.CauseRefused, "nonsense"}[e.upTo(4)]}
 				e.serves, e.running, e.asked = executor.Work{}, nil, false
 			}
 			continue

@@ -94,6 +94,7 @@ func (d *stormDriver) converse(p *pool.Pool, lease executor.Lease) (ended bool) 
 	for p == d.now() {
 		growth++
 		g := executor.Growth{Lease: lease.Lease, Number: growth}
+		part, coming, anew := d.upTo(3), d.upTo(4), d.chance(4)
 		d.mu.Lock()
 		back := slices.Clone(d.back)
 		g.GivesBack = back
@@ -102,9 +103,14 @@ func (d *stormDriver) converse(p *pool.Pool, lease executor.Lease) (ended bool) 
 			g.Holds = slices.SortedFunc(maps.Values(d.held), func(a, b executor.Attachment) int {
 				return cmp.Compare(a.Attachment, b.Attachment)
 			})
-			g.Stages = []executor.StageGrowth{{Function: "f", Demand: demand}}
-		} else if g.Closed = demand == 0; !g.Closed {
-			g.Stages = []executor.StageGrowth{{Demand: demand}}
+			g.Stages = []executor.StageGrowth{{Function: "f", Demand: demand},
+				{Stage: 1, Function: "f", After: []int{0}, Tasks: coming}}
+		} else if g.Closed = demand == 0; !g.Closed { // A part of it is of another stage, or that is about to start.
+			second := executor.StageGrowth{Stage: 1, Demand: demand * part / 3, Tasks: coming, Anew: anew}
+			if anew {
+				second.After = []int{0}
+			}
+			g.Stages = []executor.StageGrowth{{Demand: demand - second.Demand}, second}
 		}
 		d.mu.Unlock()
 		for range 1 + d.upTo(2) { // perhaps twice
@@ -135,6 +141,10 @@ func (d *stormDriver) converse(p *pool.Pool, lease executor.Lease) (ended bool) 
 				d.late[c.Attachment.Attachment] = true
 			} else if _, here := d.held[c.Attachment.Attachment]; here {
 				d.lose(c.Attachment)
+			}
+			if c.Cause == "nonsense" || c.Failed && c.Cause == "" || c.What != executor.Ended && c.Cause != "" {
+				d.t.Errorf("%s: attachment %d is %s: failed %v, cause %q", d.key, c.Attachment.Attachment, c.What, c.Failed,
+					c.Cause)
 			}
 		}
 		d.mu.Unlock()

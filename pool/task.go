@@ -77,7 +77,7 @@ func (p *Pool) kill(now timeline.Time, m *member, d *cluster.Decision) {
 		return
 	}
 	m.work, m.idle = nil, now
-	p.finish(m, w, report{})
+	p.finish(m, w, report{Report: executor.Report{Cause: executor.CauseTaken}})
 }
 
 // finish records the end of a run, and of its task.
@@ -91,8 +91,8 @@ func (p *Pool) finish(m *member, w *work, r report) {
 	}
 	p.loop.Event(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Outcome: outcome})
 	if a.driving != nil {
-		p.detached(m, w, r.Failed, r.Error)
-		p.countFailure(a, &r.Report)
+		p.detached(m, w, r.Failed, causeOf(a, &r.Report), r.Error)
+		p.countFailure(a, m, w, &r.Report)
 		return
 	}
 	if a.cancelled != "" {
@@ -121,6 +121,7 @@ func (p *Pool) record(a *application, t *task, r report, about executor.Result) 
 	a.results = append(a.results, result{about, r.result, r.output})
 	if r.Failed {
 		s.failed = fmt.Sprintf("task %d of stage %d", t.index, t.stage)
+		a.despair(s)
 		p.cancelIfHopeless(a)
 	}
 	p.notify(a)
@@ -130,7 +131,7 @@ func (p *Pool) record(a *application, t *task, r report, about executor.Result) 
 // lose records that the executor of a run was lost. The task runs again, unless it has lost too many executors: then
 // it has failed, so that a task that kills its executors cannot do so forever. A task that was not handed over has
 // not run.
-func (p *Pool) lose(m *member, w *work, why string) {
+func (p *Pool) lose(m *member, w *work, cause executor.Cause, why string) {
 	a, t := w.app, w.task
 	t.running = nil
 	a.running--
@@ -142,7 +143,7 @@ func (p *Pool) lose(m *member, w *work, why string) {
 	}
 	switch {
 	case a.driving != nil:
-		p.detached(m, w, true, "the executor was lost: "+why)
+		p.detached(m, w, true, cause, "the executor was lost: "+why)
 	case a.cancelled != "":
 		p.release(a, t)
 		p.settle(a)

@@ -72,6 +72,9 @@ func (p *Pool) viewOf(m *member, now timeline.Time) api.PoolMember {
 		e.State, e.Application, e.Stage, e.Task, e.Running = api.ExecutorAttached, int64(w.app.id), w.task.stage,
 			w.task.index,
 			now.Sub(w.begun)
+		if until := n.KeptUntil; w.app.driving != nil && until > now {
+			e.Why = words(cluster.BecauseKept(coming(n.ReservedFor), until))
+		}
 		if w.asked != "" {
 			e.Why = w.asked
 		}
@@ -100,6 +103,15 @@ func (p *Pool) viewOf(m *member, now timeline.Time) api.PoolMember {
 	return e
 }
 
+// coming is the first stage of an application that has tasks and demands no executors yet.
+func coming(j *book.JobState) int {
+	stage := j.FirstLeft()
+	for stage < len(j.Stages)-1 && j.Coming(stage) == 0 {
+		stage++
+	}
+	return stage
+}
+
 func (p *Pool) viewOfApplication(a *application, now timeline.Time) api.PoolApplication {
 	v := api.PoolApplication{Application: int64(a.id), Name: a.name, Waiting: a.left - a.running, Running: a.running,
 		Ended: a.done, Results: len(a.results), Held: a.held, Drives: a.driving != nil, State: "open"}
@@ -118,7 +130,7 @@ func (p *Pool) viewOfApplication(a *application, now timeline.Time) api.PoolAppl
 	}
 	v.Executors = jobs[at].Reservations
 	if d := a.driving; d != nil {
-		for i := range jobs[at].Stages {
+		for i := jobs[at].FirstLeft(); i < len(jobs[at].Stages); i++ {
 			v.Waiting += jobs[at].MayStart(i)
 		}
 		for _, s := range a.stages {
@@ -137,6 +149,10 @@ func (p *Pool) viewOfApplication(a *application, now timeline.Time) api.PoolAppl
 	case len(p.members) == 0:
 		v.Why = "no executor has registered"
 	}
+	if v.Drives && a.driving.failing.until > 0 {
+		v.Why = fmt.Sprintf("pauses until %s, because the last %d attachments have failed; the last: %s",
+			clock(a.driving.failing.until), a.driving.failing.count, a.driving.failing.last)
+	}
 	if v.Drives {
 		v.Why = strings.TrimSuffix(fmt.Sprintf("starts its own tasks: demands %d, asked for %d; %s", v.Demand, v.Asked,
 			v.Why), "; ")
@@ -150,8 +166,10 @@ func words(r cluster.Reason) string {
 	if r.Code == cluster.NoRoom { // A task needs a whole executor, and which part is not free is no reason.
 		return "no executor is free"
 	}
-	return terms.Replace(r.Words(func(at timeline.Time) string { return time.Unix(0, int64(at)).Format(time.TimeOnly) }))
+	return terms.Replace(r.Words(clock))
 }
+
+func clock(at timeline.Time) string { return time.Unix(0, int64(at)).Format(time.TimeOnly) }
 
 // terms are those of a pool. What presses is the machine of the executors.
 var terms = strings.NewReplacer("node pressure: the node gives", "it uses much of what is short: the machine gives",

@@ -20,11 +20,12 @@ type Wanted struct {
 // Member is an executor that has registered.
 type Member struct {
 	Number   int
-	Busy     bool          // it runs a task
+	Busy     bool          // it runs a task, or serves an application that starts its own
+	Serves   bool          // it does the latter
 	Draining bool          // it ends when its task has ended
 	Idle     time.Duration // for how long it has run nothing; 0 if it is busy
-	Tasks    int64         // that it has ended
-	Memory   int64         // bytes after its last task; 0 is unknown
+	Tasks    int64         // that it has ended, and the application that it serves
+	Memory   int64         // bytes when it last ran no task of its own pool; 0 is unknown
 }
 
 // Wanted returns what the size of the pool depends on. It is cheap.
@@ -43,6 +44,10 @@ func (p *Pool) Wanted(ctx context.Context) (w Wanted, err error) {
 				Tasks: m.tasks, Memory: m.after}
 			if !one.Busy {
 				one.Idle = now.Sub(m.idle)
+			}
+			if w := m.work; w != nil && w.app.driving != nil && w.delivered {
+				one.Serves = true
+				one.Tasks++
 			}
 			w.Members = append(w.Members, one)
 		}

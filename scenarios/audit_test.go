@@ -45,6 +45,8 @@ type auditedJob struct {
 	pageOut bool                            // with its memory
 	tasks   map[cluster.TaskID]*auditedTask // of a job that drives, those that run
 	demands map[int]int                     // of its stages
+	spares  int                             // attached executors that it does not demand and was not asked for
+	since   timeline.Time                   // when these became more
 }
 
 type auditedTask struct {
@@ -61,6 +63,8 @@ type auditedTask struct {
 	out      resource.Amount // memory that has left, bytes
 	pageOut  bool            // the last order wants it to
 	waits    bool            // leveling holds it for want of memory, which is to leave meanwhile
+	held     resource.Amount // what it holds, bytes; 0 is unknown
+	renewals []renewal       // of its reservation
 	attempts int             // runs that failed through the task's own fault
 	again    timeline.Time   // when the next attempt begins, if it is resting
 	killing  bool
@@ -162,7 +166,9 @@ func (a *auditor) event(e *cluster.Event) {
 		job := j.Grown(e.Found.Growth)
 		j.Job = &job
 		for _, d := range e.Found.Growth.Demands {
-			j.demands[d.Stage] = d.Tasks
+			if j.demands[d.Stage] = d.Tasks; d.Coming {
+				delete(j.demands, d.Stage)
+			}
 		}
 		if e.Found.Growth.Closes {
 			clear(j.demands)
@@ -180,10 +186,18 @@ func (a *auditor) event(e *cluster.Event) {
 	case cluster.TaskResumed:
 		t := a.task(e.Task)
 		t.holds, t.still = t.grant, 0
+	case cluster.TaskHolds:
+		a.task(e.Task).held = e.Held
 	case cluster.TaskPagedOut:
 		a.task(e.Task).out = e.Condition().Out
 	case cluster.JobRevised:
+		before := a.jobs[e.NewJob.ID].Job
 		a.jobs[e.NewJob.ID].Job = e.NewJob
+		for i := range before.Stages { // what is reserved for another need is given back
+			if before.Stages[i].Ideal != e.NewJob.Stages[i].Ideal {
+				maps.DeleteFunc(a.kept, func(_ cluster.NodeID, holder cluster.JobID) bool { return holder == e.NewJob.ID })
+			}
+		}
 	case cluster.JobCancelled:
 		a.stop(a.jobs[e.Job])
 	case cluster.JobPaused, cluster.JobResumed:
@@ -250,7 +264,7 @@ func (a *auditor) ended(j *auditedJob, t *auditedTask, outcome cluster.Outcome) 
 	if outcome == cluster.Killed && t.preempted {
 		outcome = cluster.Preempted
 	}
-	t.state, t.killing, t.preempted = waiting, false, false
+	t.state, t.killing, t.preempted, t.held, t.renewals = waiting, false, false, 0, nil
 	a.idle[t.node] = a.now
 	maps.DeleteFunc(a.orders, func(_ cluster.DecisionID, of cluster.TaskID) bool { return of == t.id }) // answered
 	if j.Drives {
@@ -321,7 +335,8 @@ func (a *auditor) decision(d *cluster.Decision) {
 		if holder, twice := a.kept[d.Node]; twice {
 			a.fail("node %d is kept for job %d and for job %d", d.Node, holder, d.Task.Job)
 		}
-		if a.flag("reservations") != "true" && a.c.name != "mira" {
+		if j := a.jobs[d.Task.Job]; !a.keeps() && a.c.name != "mira" && !(a.c.name == "bellows" && j.Deadline > 0 &&
+			j.Submitted.Add(j.Deadline) <= a.now) {
 			a.fail("node %d is kept for job %d, but there are no reservations", d.Node, d.Task.Job)
 		}
 		if n := a.nodes[d.Node]; !a.everHolds(&n, &a.jobs[d.Task.Job].Stages[d.Task.Stage]) {
@@ -386,7 +401,7 @@ func (a *auditor) start(d *cluster.Decision) {
 		a.fail("task %s is started in state %d", d.Task, t.state)
 	case j.stopped:
 		a.fail("task %s is started, but its job is to end", d.Task)
-	case !ok || next != int(d.Task.Stage) && !((a.c.name == "tetris" || a.c.name == "mira") && j.ready(int(d.Task.Stage))):
+	case !ok || next != int(d.Task.Stage) && !((a.anyReady() || a.c.name == "mira") && j.ready(int(d.Task.Stage))):
 		a.fail("task %s is started, but stage %d is next (%v)", d.Task, next, ok)
 	case !here:
 		a.fail("task %s is started on node %d, which is gone", d.Task, d.Node)
@@ -397,14 +412,15 @@ func (a *auditor) start(d *cluster.Decision) {
 			a.fail("task %s is granted %v, want %v (%v)", d.Task, d.Grant, want, ok)
 		}
 	case memory != ideal && !a.startsPhased(d, j, stage) && (memory > ideal || memory < stage.MinMemory ||
-		stage.MinMemory == 0 || a.c.name != "yarn-me" || stage.Elasticity.Kind == cluster.NotElastic):
+		stage.MinMemory == 0 || !a.underSizes() || stage.Elasticity.Kind == cluster.NotElastic):
 		a.fail("task %s is granted %d bytes: must be %d to %d", d.Task, memory, stage.MinMemory, ideal)
 	case memory != resource.Amount(d.Reason.A) && d.Reason.Code != cluster.BestAhead &&
 		d.Reason.Code != cluster.BestAheadOfKnown:
 		a.fail("task %s is granted %d bytes, but the reason says %d", d.Task, memory, d.Reason.A)
 	case !d.Grant.FitsIn(a.free(n)):
 		a.fail("task %s is granted %v on node %s, which has %v free", d.Task, d.Grant, n.Name, a.free(n))
-	case kept && holder != j.ID && a.flag("gaps") != "true" && (a.flag("gaps") != "auto" || a.s.heartbeat > 0):
+	case kept && holder != j.ID && a.c.name != "bellows" && a.flag("gaps") != "true" &&
+		(a.flag("gaps") != "auto" || a.s.heartbeat > 0):
 		a.fail("task %s is started on node %s, which is kept for job %d", d.Task, n.Name, holder)
 	}
 	if a.c.name == "mira" {
@@ -426,11 +442,26 @@ func (a *auditor) start(d *cluster.Decision) {
 	t.until, t.out, t.pageOut, t.waits = 0, 0, false, false
 }
 
-// everHolds reports whether a task could start on a node that runs nothing: with its ideal amounts or, under yarn-me,
-// with its minimum memory.
+// anyReady reports whether tasks of all stages of a job that are ready compete, and not only of the first.
+func (a *auditor) anyReady() bool { return a.c.name == "tetris" || a.c.name == "bellows" }
+
+// waitsForMemory reports whether FLEX containers wait under the policy until their memory is available.
+func (a *auditor) waitsForMemory() bool { return a.c.name == "pufferfish" || a.c.name == "bellows" }
+
+// underSizes reports whether the policy starts tasks with less than their ideal memory.
+func (a *auditor) underSizes() bool { return a.c.name == "yarn-me" || a.flag("size") == "elastic" }
+
+// keeps reports whether the policy keeps nodes for jobs.
+func (a *auditor) keeps() bool {
+	return a.flag("reservations") == "true" ||
+		a.c.name == "bellows" && (a.flag("patience") != "0s" || a.flag("backfill") == "early")
+}
+
+// everHolds reports whether a task could start on a node that runs nothing: with its ideal amounts or, under policies
+// that under-size tasks, with its minimum memory.
 func (a *auditor) everHolds(n *cluster.Node, stage *cluster.Stage) bool {
 	least := stage.Ideal
-	if a.c.name == "yarn-me" && stage.Elastic() && stage.Duration > 0 {
+	if a.underSizes() && stage.Elastic() && stage.Duration > 0 {
 		least[resource.Memory] = stage.MinMemory
 	}
 	return least.FitsIn(n.Room())
@@ -499,7 +530,10 @@ func (a *auditor) rest(n cluster.Node) (free resource.Vector, tasks int) {
 
 // disk checks the budget of a node's disk for under-sized tasks.
 func (a *auditor) disk(d *cluster.Decision, n *cluster.Node, stage *cluster.Stage) {
-	share, _ := strconv.ParseFloat(a.flag("disk-share"), 64)
+	share, err := strconv.ParseFloat(a.flag("disk-share"), 64)
+	if err != nil {
+		share = 1 // of a policy without this setting
+	}
 	used := float64(stage.Elasticity.DiskRate)
 	for _, j := range a.jobs {
 		for _, t := range j.tasks {
@@ -596,7 +630,7 @@ func (a *auditor) conserving() {
 		a.askedAtOnce()
 		return
 	}
-	if a.s.heartbeat > 0 || a.c.name == "contention-aware" || a.flag("reservations") == "true" || a.c.name == "tetris" &&
+	if a.s.heartbeat > 0 || a.c.name == "contention-aware" || a.keeps() || a.c.name == "tetris" &&
 		a.flag("fairness") != "0" {
 		return
 	}
@@ -606,27 +640,41 @@ func (a *auditor) conserving() {
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.jobs)) {
 		j := a.jobs[id]
-		stage, ok := j.next()
+		first, ok := j.next()
+		started := true
+		for stage := first; ok && stage < len(j.Stages) && (stage == first || a.anyReady()); stage++ {
+			if j.ready(stage) {
+				started = a.conservingStage(j, stage)
+			}
+		}
 		if !ok {
 			continue
-		}
-		need, started := a.need(&j.Stages[stage])
-		for _, n := range a.nodes {
-			if a.c.name == "tetris" {
-				need = a.peaks(&j.Stages[stage], n)
-			}
-			if a.c.name == "ecs" && a.flag("memory") != "ideal" && a.lacksMemory(n.ID) {
-				continue // its next phase may come first
-			}
-			if started && need.FitsIn(a.free(n)) && (a.c.name != "pufferfish" || j.Class == cluster.Regular ||
-				a.leaves(n, need)) {
-				a.fail("a task of job %s stage %d waits, but fits on node %s", j.Name, stage, n.Name)
-			}
 		}
 		if a.c.name == "fifo" || a.flag("order") == "fifo" && started {
 			return
 		}
 	}
+}
+
+// conservingStage is conserving for a stage, of which started says whether the policy starts its tasks.
+func (a *auditor) conservingStage(j *auditedJob, stage int) (started bool) {
+	need, started := a.need(&j.Stages[stage])
+	for _, n := range a.nodes {
+		if a.c.name == "tetris" {
+			need = a.peaks(&j.Stages[stage], n)
+		}
+		if a.c.name == "ecs" && a.flag("memory") != "ideal" && a.lacksMemory(n.ID) {
+			continue // its next phase may come first
+		}
+		if _, kept := a.kept[n.ID]; kept && a.c.name == "bellows" {
+			continue // for a job past its deadline
+		}
+		if started && need.FitsIn(a.free(n)) && (!a.waitsForMemory() || j.Class == cluster.Regular ||
+			a.leaves(n, need)) {
+			a.fail("a task of job %s stage %d waits, but fits on node %s", j.Name, stage, n.Name)
+		}
+	}
+	return started
 }
 
 // end checks that no job was lost, and that every job that can end has ended.
@@ -687,7 +735,7 @@ func (a *auditor) everyoneFits() bool {
 			fits := false
 			for _, n := range a.nodes {
 				fits = fits || started && need.Add(coordinators).FitsIn(n.Room()) &&
-					(a.c.name != "pufferfish" || a.holds[n.ID] == 0 && (a.s.jobs[i].Class == cluster.Regular || a.leaves(n, need)))
+					(!a.waitsForMemory() || a.holds[n.ID] == 0 && (a.s.jobs[i].Class == cluster.Regular || a.leaves(n, need)))
 			}
 			fits = fits && (a.c.name != "prophet" || a.gangFits(&stage, coordinators))
 			if !fits {

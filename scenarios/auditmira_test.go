@@ -56,6 +56,9 @@ func (a *auditor) keepsIdle(d *cluster.Decision) {
 		a.fail("node %d is kept until %s", d.Node, seconds(until))
 	case keep != "next":
 		lasts, err := time.ParseDuration(keep)
+		if a.jobs[d.Task.Job].Drives { // It may have kept the executor before it gave it back, for fewer tasks.
+			tasks = 1
+		}
 		if most := a.idle[d.Node].Add(lasts / time.Duration(tasks)); err != nil || until > most {
 			a.fail("node %d is kept until %s, and may be until %s for %d tasks", d.Node, seconds(until), seconds(most), tasks)
 		}
@@ -71,8 +74,12 @@ func (a *auditor) keptInTime(next timeline.Time) {
 	}
 }
 
-// coming is how many tasks of a job wait for nothing but tasks that run.
+// coming is how many tasks of a job wait for nothing but tasks that run. A job that starts its own says how many there
+// will be, which may start some time after those of the stages before have ended.
 func (a *auditor) coming(j *auditedJob) (n int) {
+	if j.Drives {
+		return a.toDemand(j)
+	}
 	left := func(stage int, states ...taskState) (n int) {
 		for id, t := range j.tasks {
 			if int(id.Stage) == stage && slices.Contains(states, t.state) {
@@ -129,15 +136,44 @@ func (j *auditedJob) attached(stage int, counts func(*auditedTask) bool) (n int)
 	return n
 }
 
-// askedAtOnce checks that a job which starts its own tasks was asked for each executor that it does not demand.
+// toDemand is coming for a job that starts its own tasks.
+func (a *auditor) toDemand(j *auditedJob) (n int) {
+	for stage := range j.Stages {
+		parents := j.Stages[stage].Parents
+		starts := len(parents) > 0 && !j.stopped && !j.paused
+		for _, parent := range parents {
+			demand, demanded := j.demands[parent]
+			attached := j.attached(parent, func(t *auditedTask) bool { return t.state != waiting })
+			starts = starts && attached >= demand && (demanded || j.Stages[parent].Tasks == 0)
+		}
+		if _, demanded := j.demands[stage]; starts && !demanded {
+			n += j.Stages[stage].Tasks
+		}
+	}
+	return n
+}
+
+// askedAtOnce checks that a job which starts its own tasks was asked for each executor that it does not demand, but for
+// those that it may keep for a stage that is about to start, and for so long.
 func (a *auditor) askedAtOnce() {
+	lasts, _ := time.ParseDuration(a.flag("keep"))
 	for _, j := range a.jobs {
+		spares := 0
 		for stage := range j.Stages {
 			kept := j.attached(stage, func(t *auditedTask) bool { return !t.killing })
 			if j.Drives && !j.stopped && !j.paused && kept > j.demands[stage] {
-				a.fail("stage %d of job %s demands %d executors, keeps %d, and was not asked for the others", stage, j.Name,
-					j.demands[stage], kept)
+				spares += kept - j.demands[stage]
+				if a.flag("keep") == "none" || spares > a.coming(j) {
+					a.fail("stage %d of job %s demands %d executors, keeps %d, and was not asked for the others", stage, j.Name,
+						j.demands[stage], kept)
+				}
 			}
+		}
+		if spares > j.spares {
+			j.since = a.now
+		}
+		if j.spares = spares; spares > 0 && a.flag("keep") != "next" && a.now > j.since.Add(lasts) {
+			a.fail("job %s keeps %d executors that it does not demand since %s", j.Name, spares, seconds(j.since))
 		}
 	}
 }

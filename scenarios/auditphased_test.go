@@ -7,12 +7,14 @@ import (
 
 // phased reports whether the policy grants tasks what each phase demands.
 func (a *auditor) phased() bool {
-	return a.c.name == "ecs" && a.flag("overcommit") == "true" || a.c.name == "prism" || a.c.name == "contention-aware"
+	return a.c.name == "ecs" && a.flag("overcommit") == "true" || a.c.name == "prism" ||
+		a.c.name == "contention-aware" || a.flag("level") == "on"
 }
 
 // stops reports whether the policy stops tasks by itself.
 func (a *auditor) stops() bool {
-	return a.c.name == "ecs" && (a.flag("leveling") == "true" || a.flag("memory") != "ideal") || a.c.name == "prism"
+	return a.c.name == "ecs" && (a.flag("leveling") == "true" || a.flag("memory") != "ideal") ||
+		a.c.name == "prism" || a.flag("level") == "on"
 }
 
 // memoryByPhase reports whether the tasks of a stage are granted the memory that each phase demands.
@@ -65,12 +67,17 @@ func (a *auditor) startsPhased(d *cluster.Decision, j *auditedJob, s *cluster.St
 // weighs checks the most CPU that a container may use: its grant, unless the policy grants CPU as a weight.
 func (a *auditor) weighs(d *cluster.Decision) {
 	s, want := &a.jobs[d.Task.Job].Stages[d.Task.Stage], resource.Amount(0)
-	if a.phased() && a.flag("cpu") == "weight" {
+	if a.weighsCPU() {
 		want = min(s.Ideal[resource.CPU], a.nodes[d.Node].Capacity[resource.CPU])
 	}
 	if got := d.Envelope.MostCPU; got != want {
 		a.fail("%s of task %s permits it %d millicores, want %d", d.Kind, d.Task, got, want)
 	}
+}
+
+// weighsCPU reports whether the policy grants CPU as a weight.
+func (a *auditor) weighsCPU() bool {
+	return a.phased() && (a.flag("cpu") == "weight" || a.c.name == "bellows")
 }
 
 // resizesPhased reports whether a running task is granted what one of its phases demands, or the memory of the phase
@@ -84,7 +91,12 @@ func (a *auditor) resizesPhased(d *cluster.Decision, t *auditedTask) (known bool
 		if d.Reason.Code == cluster.PhaseAhead {
 			most = max(cluster.LeastRunMemory, s.Phases[d.Reason.A-1].Demand[resource.Memory])
 		}
-		known = known || cpu == d.Grant[resource.CPU] && (memory == most || a.memoryByPhase(j, s) && memory < most)
+		known = known || cpu == d.Grant[resource.CPU] && (memory == most || a.memoryByPhase(j, s) && memory < most ||
+			a.flag("renew") == "on" && memory == a.wanted(t)[resource.Memory])
+	}
+	if is, to := a.wanted(t)[resource.CPU], d.Grant[resource.CPU]; s.Told.Samples > 0 && a.weighsCPU() && to != is &&
+		max(is-to, to-is) < max(is/8, 50) && d.Grant[resource.Memory] == a.wanted(t)[resource.Memory] {
+		a.fail("task %s, whose phases are learned, gets %d millicores instead of %d", d.Task, to, is)
 	}
 	return known && d.Grant == t.grant.With(resource.CPU, d.Grant[resource.CPU]).With(resource.Memory,
 		d.Grant[resource.Memory]) && (d.Grant != t.grant || d.Grant != t.wants.Grant)

@@ -22,8 +22,11 @@ func (a *auditor) available(n cluster.Node) resource.Amount {
 
 // leaves reports whether a FLEX container may start on a node where the grants leave room for it.
 func (a *auditor) leaves(n cluster.Node, need resource.Vector) bool {
-	room, _ := strconv.ParseFloat(a.flag("room"), 64)
-	stop, _ := strconv.ParseFloat(a.flag("stop"), 64)
+	room, stop := 1.0, 1.0 // of a policy without these settings
+	if a.c.name == "pufferfish" {
+		room, _ = strconv.ParseFloat(a.flag("room"), 64)
+		stop, _ = strconv.ParseFloat(a.flag("stop"), 64)
+	}
 	memory := float64(n.Capacity[resource.Memory])
 	return float64(a.available(n)) >= room*float64(need[resource.Memory])+(1-stop)*memory
 }

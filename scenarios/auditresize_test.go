@@ -1,8 +1,11 @@
 package scenarios
 
 import (
+	"time"
+
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // resize checks a change of a grant: the scenario or a phase of the task wants that, the task runs, and memory is not
@@ -15,7 +18,8 @@ func (a *auditor) resize(d *cluster.Decision) {
 		return
 	case t.state != running || t.killing || t.node != d.Node:
 		a.fail("task %s is resized, which does not run on", d.Task)
-	case !d.Grant.FitsIn(n.Room()), (wanted.at == 0 || wanted.of(t.grant) != d.Grant) && !a.resizesPhased(d, t):
+	case !d.Grant.FitsIn(n.Room()), (wanted.at == 0 || wanted.of(t.grant) != d.Grant) && !a.resizesPhased(d, t) &&
+		!a.renews(d, t):
 		a.fail("task %s is resized from %v to %v on node %s", d.Task, t.grant, d.Grant, n.Name)
 	case more > 0 && t.lentMemory() == (resource.Vector{}) && more > a.unused(n)[resource.Memory]:
 		a.fail("task %s is resized to %v on node %s, which has %v unused", d.Task, d.Grant, n.Name, a.unused(n))
@@ -30,6 +34,45 @@ func (a *auditor) resize(d *cluster.Decision) {
 	}
 	t.regrant(d.Grant.With(resource.Memory, max(t.grant[resource.Memory], d.Grant[resource.Memory])))
 	a.orders[d.ID] = d.Task
+}
+
+// renewal is a change of what is reserved of memory for a running task.
+type renewal struct {
+	at     timeline.Time
+	memory resource.Amount
+}
+
+// renews reports whether a decision renews a reservation that is learned, and nothing else: by an eighth at least, not
+// within 10 s of the last time, never down to less than the task holds, nor up to more than its job reserves, nor down
+// once it was up. So there are few for each task, whatever that does.
+func (a *auditor) renews(d *cluster.Decision, t *auditedTask) bool {
+	j, n := a.jobs[d.Task.Job], a.nodes[d.Node]
+	wanted := a.wanted(t)
+	was, is, since := wanted[resource.Memory], d.Grant[resource.Memory], timeline.Never
+	if a.flag("renew") != "on" || j.Reserve != cluster.ReserveLearned || d.Grant != wanted.With(resource.Memory, is) ||
+		max(is, was)-min(is, was) < was/8 || is < min(t.held, n.Capacity[resource.Memory], was) ||
+		is < was && t.held == 0 || is > was && is > j.Stages[d.Task.Stage].Ideal[resource.Memory] {
+		return false
+	}
+	for i, r := range t.renewals {
+		before := j.Stages[d.Task.Stage].Ideal[resource.Memory]
+		if i > 0 {
+			before = t.renewals[i-1].memory
+		}
+		if since = r.at; r.memory > before && is < was {
+			return false
+		}
+	}
+	t.renewals = append(t.renewals, renewal{a.now, is})
+	return since == timeline.Never || a.now.Sub(since) >= 10*time.Second
+}
+
+// wanted is the grant that was decided last.
+func (a *auditor) wanted(t *auditedTask) resource.Vector {
+	if t.wants.ID != 0 && a.orders[t.wants.ID] == t.id {
+		return t.wants.Grant
+	}
+	return t.grant
 }
 
 // resized takes in the answer to an order that may have been a resize.

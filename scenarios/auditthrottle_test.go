@@ -15,12 +15,12 @@ func (a *auditor) throttle(d *cluster.Decision) {
 	t := a.task(d.Task)
 	n, pressed := a.nodes[d.Node], a.pressed[d.Node]
 	switch {
-	case a.c.name != "prophet" || a.flag("backoff") == "0s":
+	case a.c.name != "prophet" && a.c.name != "bellows" || a.flag("backoff") == "0s" || a.flag("backoff") == "off":
 		a.fail("task %s is throttled by %s", d.Task, a.c.title)
 	case t.state != running || t.killing || t.node != d.Node:
 		a.fail("task %s is throttled in state %d", d.Task, t.state)
 	case d.Bound == resource.Vector{}:
-		if a.flag("relief") == "share" || d.At != 0 {
+		if a.flag("relief") == "share" || a.flag("backoff") == "share" || d.At != 0 {
 			a.fail("the throttle of task %s is ended at %s", d.Task, seconds(d.At))
 		}
 	case d.At <= a.now:

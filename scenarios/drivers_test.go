@@ -388,7 +388,9 @@ func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin time
 		sub := live.Submission{Job: job, Caller: cluster.Credentials{User: job.Owner}, Dir: "/"}
 		sub.Job.Stages = slices.Clone(job.Stages)
 		for i := range sub.Job.Stages {
-			sub.Job.Stages[i].Args = []string{"true"}
+			s := &sub.Job.Stages[i]
+			s.Args = []string{"true"}
+			s.MaxCPU = cmp.Or(s.MaxCPU, s.Ideal[resource.CPU]) // as the simulator takes it, and not all of the node
 		}
 		id, err := d.Submit(context.Background(), sub)
 		if err != nil || id != e.NewJob.ID {

@@ -92,7 +92,7 @@ func (s *scenario) policy(t tester, c choice) policy.Policy {
 	if len(s.suspensions)+len(s.resizings) > 0 {
 		p = &leveler{Policy: p, s: s}
 	}
-	if s.asks && c.name != "ecs" { // which follows answers, and asks by itself
+	if s.asks && c.name != "ecs" && c.name != "bellows" { // which follows answers, and asks by itself
 		p = asking{p}
 	}
 	return p

@@ -140,6 +140,11 @@ func (p *parser) line(line string) error {
 	case "leave":
 		p.departure(name)
 	case "holds":
+		if strings.Contains(name, ".") {
+			p.s.holdings = append(p.s.holdings,
+				holding{p.findTask(name), p.time("at"), p.amount("memory", "", resource.ParseMemory)})
+			break
+		}
 		p.s.reports = append(p.s.reports,
 			report{p.findNode(name), p.time("at"), p.amount("memory", "", resource.ParseMemory)})
 	case "pressed":
@@ -292,6 +297,12 @@ func (p *parser) job(name string) {
 	if err := j.Class.UnmarshalText([]byte(p.text("class", ""))); err != nil {
 		p.fail("%w", err)
 	}
+	if err := j.Reserve.UnmarshalText([]byte(p.text("reserve", ""))); err != nil {
+		p.fail("%w", err)
+	}
+	if j.Reserve == cluster.ReserveLearned {
+		j.Class = cluster.Flex
+	}
 	p.s.jobs, p.after = append(p.s.jobs, j), append(p.after, nil)
 	if len(p.keys) > 0 {
 		p.stage("")
@@ -323,6 +334,9 @@ func (p *parser) stage(name string) {
 	}
 	s.Elasticity.DiskRate = p.amount("spill", "0B/s", resource.ParseRate)
 	s.Phases = p.phases(p.text("phases", ""))
+	if j.Reserve == cluster.ReserveLearned {
+		learned(&s, p.whole("runs", 6, 0, 40))
+	}
 	if s.Together, err = strconv.ParseBool(p.text("together", "false")); err != nil {
 		p.fail("together: must be true or false")
 	}
@@ -346,6 +360,13 @@ func (p *parser) stage(name string) {
 		p.fail("stage %q: must have a time at, as the stage above", name)
 	}
 	j.Stages, j.really, p.after[at] = append(j.Stages, s), append(j.really, really), append(p.after[at], parents)
+}
+
+// learned makes the reservation of a stage one that runs have taught, which erred by 5 %.
+func learned(s *cluster.Stage, runs int) {
+	s.Told = cluster.Provenance{Model: "median", Samples: runs, Error: 0.05}
+	s.Reserved = &cluster.Reservation{Bytes: s.Ideal[resource.Memory], Runs: runs, Most: s.Peak()[resource.Memory],
+		Told: s.Told}
 }
 
 // grow reads how many more tasks the stage JOB or JOB.STAGE gets.

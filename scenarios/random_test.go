@@ -28,6 +28,20 @@ var choices = []choice{
 		"preemption-per-round", "1", "calculator", "dominant"),
 	made("capacity", "queues", tightQueues, "user-limits", "true", "minimum-user-limit-percent", "25",
 		"user-limit-factor", "1.5"),
+	made("bellows"),
+	made("bellows", "patience", "7s"),
+	made("bellows", "backfill", "any", "patience", "0s", "level", "off"),
+	made("bellows", "patience", "1ns", "window", "3", "backoff", "share", "backfill", "any"),
+	made("bellows", "order", "fifo", "patience", "7s", "level", "off", "backoff", "off"),
+	made("bellows", "queues", "a=2,b=1,b.x=1,b.y=3,default=1", "patience", "7s", "window", "2"),
+	made("bellows", "size", "ideal", "backfill", "any", "patience", "0s"),
+	made("bellows", "patience", "0s"),
+	made("bellows", "place", "tetris", "level", "off", "backfill", "any", "patience", "0s"),
+	made("bellows", "place", "first"),
+	made("bellows", "renew", "on", "patience", "7s"),
+	made("bellows", "renew", "on", "level", "off", "backoff", "off"),
+	made("bellows", "place", "first", "size", "ideal", "level", "off", "backoff", "off", "backfill", "any", "patience",
+		"0s"),
 	made("contention-aware"),
 	made("drf"),
 	made("drf", "queues", "a=2,b=1,b.x=1,b.y=3,default=1"),
@@ -143,11 +157,7 @@ func TestEveryJobOfProphetEnds(t *testing.T) {
 			s.drawNeeds(rt)
 			s.drawPressure(rt)
 		}
-		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "prophet" })
-		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
-		if s.tooLarge(s.policies[0].make(rt)) == nil {
-			check(rt, s, s.drivers())
-		}
+		s.checkOne(rt, func(c choice) bool { return c.name == "prophet" })
 	})
 }
 
@@ -167,13 +177,9 @@ func TestEveryJobByPhaseEnds(t *testing.T) {
 			// tasks that are resumed at the same time end at the same time, in any order
 			s.suspensions, s.pauses, s.resizings = nil, nil, nil
 		}
-		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool {
-			return c.name != "ecs" && c.name != "prism" && c.name != "contention-aware"
+		s.checkOne(rt, func(c choice) bool {
+			return c.name == "ecs" || c.name == "prism" || c.name == "contention-aware" || c.name == "bellows"
 		})
-		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
-		if s.tooLarge(s.policies[0].make(rt)) == nil {
-			check(rt, s, s.drivers())
-		}
 	})
 }
 
@@ -188,14 +194,82 @@ func TestEveryJobByMemoryEnds(t *testing.T) {
 		s.heartbeat, s.coordinates, s.coordinator = 0, 0, resource.Vector{}
 		s.asks, s.halts, s.entries, s.pauses, s.suspensions, s.reports, s.resizings = false, nil, nil, nil, nil, nil, nil
 		s.outSpeed = resource.Amount(rapid.IntRange(0, 50).Draw(rt, "out speed")) * 100 * resource.MB
-		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.settings["ecs.memory"] == "" })
-		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
-		if s.tooLarge(s.policies[0].make(rt)) == nil {
-			check(rt, s, s.drivers())
+		if s.checkOne(rt, func(c choice) bool { return c.settings["ecs.memory"] != "" }) {
 			loop(rt, s, s.policies[0]).count(seen)
 		}
 	}, func() bool { return seen[cluster.MemoryWaits] > 0 && seen[cluster.PhaseAhead] > 0 })
 	t.Logf("%d waits for memory, %d decisions before a phase", seen[cluster.MemoryWaits], seen[cluster.PhaseAhead])
+}
+
+// checkOne checks one of the policies that are wanted. It returns false if no node holds some task under it.
+func (s *scenario) checkOne(rt *rapid.T, wanted func(choice) bool) bool {
+	of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return !wanted(c) })
+	s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
+	if s.tooLarge(s.policies[0].make(rt)) != nil {
+		return false
+	}
+	check(rt, s, s.drivers())
+	return true
+}
+
+// TestReservationsAreRenewed does the same with jobs whose reservations are learned, and tasks that hold whatever
+// chance has it. The auditor fails a reservation below what a task holds, more memory than a node has, and a task whose
+// reservation changes too often.
+func TestReservationsAreRenewed(t *testing.T) {
+	seen := map[cluster.ReasonCode]int{}
+	checkUntil(t, func(rt *rapid.T) {
+		s := draw(rt)
+		s.drawForecasts(rt)
+		s.drawMemory(rt)
+		s.heartbeat, s.coordinates, s.coordinator, s.entries, s.halts = 0, 0, resource.Vector{}, nil, nil
+		s.drawHoldings(rt)
+		s.drawProgress(rt)
+		s.asks, s.pauses, s.suspensions, s.reports, s.resizings = false, nil, nil, nil, nil
+		if s.checkOne(rt, func(c choice) bool { return c.settings["bellows.renew"] == "on" }) {
+			loop(rt, s, s.policies[0]).count(seen)
+		}
+	}, func() bool { return seen[cluster.RestNeeds] > 0 && seen[cluster.HoldsMore] > 0 })
+	t.Logf("%d reservations follow the forecast, %d what a task holds", seen[cluster.RestNeeds], seen[cluster.HoldsMore])
+}
+
+// drawHoldings makes the reservations of most FLEX jobs learned, and lets their tasks hold memory.
+func (s *scenario) drawHoldings(t *rapid.T) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		if j.Class != cluster.Flex || number("learns", 0, 3) == 0 {
+			continue
+		}
+		j.Reserve = cluster.ReserveLearned
+		for k := range j.Stages {
+			stage := &j.Stages[k]
+			stage.MinMemory, stage.Elasticity = 0, cluster.Elasticity{}
+			stage.Phases = nil
+			for range number("courses", 0, 4) {
+				stage.Phases = append(stage.Phases, cluster.Phase{Duration: time.Duration(number("lasts", 1, 40)) * time.Second,
+					Demand: resource.Of(stage.Ideal[resource.CPU], stage.Ideal[resource.Memory]/4*
+						resource.Amount(number("quarters", 0, 4)))})
+			}
+			if len(stage.Phases) > 0 {
+				stage.Duration, j.really[k] = 0, stage.RunTime()+time.Duration(number("later", 0, 9))*time.Second
+			}
+			first := cluster.TaskID{Job: j.ID, Stage: int32(k)}
+			if number("lies", 0, 2) == 0 { // it gives back what it needs again later
+				need, begins := stage.Ideal, int(j.Submitted.Sub(0).Seconds())
+				stage.Phases = []cluster.Phase{{Duration: 10 * time.Second, Demand: need},
+					{Duration: 100 * time.Second, Demand: need.With(resource.Memory, need[resource.Memory]/4)}}
+				stage.Duration, j.really[k] = 0, stage.RunTime()
+				s.holdings = append(s.holdings, holding{first, s.oddly(begins + 20), need[resource.Memory] / 8},
+					holding{first, s.oddly(begins + 40), need[resource.Memory]})
+			}
+			learned(stage, number("runs", 0, 6))
+			for range number("holdings", 0, 9) {
+				s.holdings = append(s.holdings, holding{cluster.TaskID{Job: j.ID, Stage: int32(k),
+					Index: int32(number("holds", 0, stage.Tasks-1))}, s.oddly(number("holds at", 0, 150)),
+					stage.Ideal[resource.Memory] / 10 * resource.Amount(number("held", 1, 12))})
+			}
+		}
+	}
 }
 
 // checkUntil checks a property of random scenarios until all that it is about has happened in some of them. The
@@ -228,13 +302,9 @@ func TestJobsThatDrive(t *testing.T) {
 		s.heartbeat, s.coordinates, s.coordinator = 0, 0, resource.Vector{}
 		s.close()
 		s.drawGrowth(rt)
-		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "mira" })
-		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
-		if s.tooLarge(s.policies[0].make(rt)) != nil {
-			return
+		if s.checkOne(rt, func(c choice) bool { return c.name == "mira" }) {
+			loop(rt, s, s.policies[0]).count(asked)
 		}
-		check(rt, s, s.drivers())
-		loop(rt, s, s.policies[0]).count(asked)
 	}, func() bool { return asked[cluster.AskedBack] > 0 && asked[cluster.StageHasMore] > 0 })
 	t.Logf("%d executors were asked back for other jobs, and %d for other stages", asked[cluster.AskedBack],
 		asked[cluster.StageHasMore])
@@ -451,7 +521,8 @@ func (s *scenario) drawDemands(t *rapid.T, job int) {
 		var by cluster.Growth
 		for k := range j.Stages {
 			if number("demands of stage", 0, 2) > 0 {
-				by.Demands = append(by.Demands, cluster.Demand{Stage: k, Tasks: number("demand", 0, 5)})
+				by.Demands = append(by.Demands, cluster.Demand{Stage: k, Tasks: number("demand", 0, 5),
+					Coming: number("coming", 0, 3) == 0})
 			}
 		}
 		by.Closes = last == 0 && number("closes", 0, 4) > 0
@@ -663,6 +734,7 @@ func (s *scenario) String() string {
 	for _, g := range s.growths {
 		fmt.Fprintf(&out, "grow %s at=%s by %+v\n", s.jobs[g.job].Name, seconds(g.at), g.by)
 	}
+	fmt.Fprintf(&out, "tasks hold %v\n", s.holdings)
 	fmt.Fprintf(&out, "cancel %v revise %v fail %v leave %v holds %v\n", s.cancellations, s.revisions, s.failures,
 		s.departures, s.reports)
 	return out.String()

@@ -34,6 +34,7 @@ var rewrite = flag.Bool("rewrite", false,
 //	coordinator 1s cores=1 memory=1GB            jobs have coordinators, with this heartbeat
 //	job A at=10s weight=2 attempts=3 queue=a.b owner=ada class=flex   its stages follow, or its only stage is on the
 //	                                                                  same line
+//	job A reserve=learned memory=6GB runs=6 ...  its reservation was learned from that many runs
 //	stage map tasks=3 cores=1 memory=6GB disk=10MB/s min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
 //	stage reduce after=map data=n1,n2 ...         nodes that store its data
 //	stage write phases=5s:disk=20MB/s,9s:cores=500m:network=5MB/s   forecast of a task
@@ -58,6 +59,7 @@ var rewrite = flag.Bool("rewrite", false,
 //	enters A.write.0 at=40s phase=2              the task is reported to be in a phase, the first is 1
 //	solver 1000 each=1ms                         the policy asks how to level nodes: see asking; the budget in states,
 //	                                             and how long each takes
+//	holds A.map.1 at=20s memory=8GB              what the task holds, which was granted what runs had taught
 //	show tasks                                   also list when and where each task ran
 //
 // Cores are 1 and penalty is none by default; run without a value is unknown, and really is equal to run by default.
@@ -123,6 +125,7 @@ type scenario struct {
 	pressures     []pressure
 	halts         []halt
 	entries       []entry
+	holdings      []holding
 	showTasks     bool
 	asks          bool
 	states        int           // the budget of a question
@@ -263,14 +266,21 @@ type entry struct {
 	phase int32
 }
 
+// holding is the report that a task holds some memory, if it runs then.
+type holding struct {
+	task cluster.TaskID
+	at   timeline.Time
+	held resource.Amount
+}
+
 // simulable reports whether the simulator can run s: s has no failures, its nodes run any number of containers, its
 // FLEX containers grow by themselves, and no tasks compete for cores that were lent, which only the simulator knows
 // how to slow down.
 func (s *scenario) simulable() bool {
 	flex := slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Class == cluster.Flex })
 	return len(s.cancellations)+len(s.revisions)+len(s.failures)+len(s.departures)+len(s.reports)+len(s.halts)+
-		len(s.entries)+s.containers == 0 && !s.open() && !flex && !(s.lends && len(s.pauses)+len(s.suspensions) > 0) &&
-		!s.grows()
+		len(s.entries)+len(s.holdings)+s.containers == 0 && !s.open() && !flex &&
+		!(s.lends && len(s.pauses)+len(s.suspensions) > 0) && !s.grows()
 }
 
 // grows reports whether tasks are resized so that the simulator slows them down in another way: they get cores back
@@ -293,8 +303,12 @@ func (s *scenario) open() bool {
 	return slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Open })
 }
 
-// live reports whether a live driver can run s: it has no heartbeats and no open jobs, and solves in no time.
-func (s *scenario) live() bool { return s.heartbeat == 0 && s.each == 0 && !s.open() }
+// live reports whether a live driver can run s: it has no heartbeats and no open jobs, solves in no time, and reserves
+// what it has learned itself.
+func (s *scenario) live() bool {
+	learns := slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Reserve == cluster.ReserveLearned })
+	return s.heartbeat == 0 && s.each == 0 && !s.open() && !learns
+}
 
 // history is the result of one driver's run.
 type history struct {

@@ -110,6 +110,13 @@ func newWorld(s *scenario) *world {
 			}
 		})
 	}
+	for _, h := range s.holdings {
+		w.enter(h.at, func() {
+			if p := w.runs[h.task]; p != nil && p.begun {
+				w.say(cluster.Event{Kind: cluster.TaskHolds, Task: h.task, Node: p.node, Run: p.run, Held: h.held})
+			}
+		})
+	}
 	return w
 }
 

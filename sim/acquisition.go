@@ -162,6 +162,25 @@ type acquiring struct {
 	held  int           // tasks that were ordered and have not ended
 }
 
+// hold notes that a task was ordered, and reports whether it is the only one.
+func (a *acquiring) hold() (first bool) {
+	a.held++
+	return a.held == 1
+}
+
+// letGo notes that a task that was ordered has ended.
+func (a *acquiring) letGo() { a.held-- }
+
+// request returns when a cold executor is requested: each doubling of their number takes a ramp.
+func (a *acquiring) request(now timeline.Time, first bool, ramp time.Duration) timeline.Time {
+	if first {
+		a.since, a.cold = now, 0
+	}
+	a.cold++
+	doublings := bits.Len(uint(a.cold)) - 1
+	return max(now, a.since.Add(time.Duration(doublings)*ramp))
+}
+
 // order returns the delay from now, when a task is ordered to run, until it runs. It finds the task an executor;
 // without startup, each task has a process of its own, which is fresh.
 func (r *run) order(t *task) time.Duration {
@@ -174,8 +193,7 @@ func (r *run) order(t *task) time.Duration {
 		return 0
 	}
 	t.ordered = true
-	a := &t.job.acquiring
-	a.held++
+	first := t.job.acquiring.hold()
 	warm := r.takeOver(t)
 	goesOn := t.executor.job == t.job && t.executor.until == r.now.Add(s.Keep)
 	t.result.Warmth = t.executor.run(t)
@@ -185,13 +203,7 @@ func (r *run) order(t *task) time.Duration {
 	case warm:
 		return max(s.Warm, s.Handover)
 	}
-	if a.held == 1 {
-		a.since, a.cold = r.now, 0
-	}
-	a.cold++
-	doublings := bits.Len(uint(a.cold)) - 1
-	asked := max(r.now, a.since.Add(time.Duration(doublings)*s.Ramp))
-	return asked.Sub(r.now) + s.Container + s.Executor
+	return t.job.acquiring.request(r.now, first, s.Ramp).Sub(r.now) + s.Container + s.Executor
 }
 
 // takeOver takes an idle executor of the task's node that may serve the task, if there is one.
@@ -217,7 +229,7 @@ func (r *run) takeOver(t *task) bool {
 
 // giveUp ends the executor of a task, or lets it idle if the task succeeded.
 func (r *run) giveUp(t *task, how cluster.Outcome) {
-	t.job.acquiring.held--
+	t.job.acquiring.letGo()
 	if s := &r.config.Startup; s.Keep > 0 && how == cluster.Succeeded {
 		e := t.executor
 		e.job, e.memory, e.since, e.until = t.job, t.grant[resource.Memory], r.now, r.now.Add(s.Keep)

@@ -132,7 +132,7 @@ func (r *run) adopt(e *cluster.Event) {
 	res.ID, res.Node, res.Memory, res.Decided = e.Task, e.Node, memory, e.Launched
 	res.Coordinator, res.UnderSized = stage.Coordinator, memory < stage.Ideal[resource.Memory] && !found.ByPhase
 	if r.keepers != nil {
-		envelope := j.Job.Envelope(int(e.Task.Stage), memory, r.config.Nodes[e.Node].Capacity[resource.Memory])
+		envelope := r.engine.Snapshot().Envelope(&j.Job.Job, int(e.Task.Stage), memory, &r.config.Nodes[e.Node])
 		envelope.MostCPU = found.MostCPU
 		t.run, t.envelope = 1, &envelope
 	}

@@ -60,6 +60,8 @@ type Config struct {
 	PageOutSpeed resource.Amount
 	// Incidents happen to the cluster from outside, in the order of their times.
 	Incidents []Incident
+	// Quotas are those of users and queues; nil: none. With Begin, they are those that were found.
+	Quotas *cluster.Quotas
 	// Begin is the cluster with which the simulation begins; nil is one in which nothing has happened.
 	Begin *Begin
 	// Until, if not 0, is a time after which the simulation ends, whether or not all jobs have ended.
@@ -77,6 +79,11 @@ type Config struct {
 	KeepTasks bool
 	// Series says at what resolution grants and use are recorded.
 	Series SeriesOptions
+	Observers
+}
+
+// Observers watch a simulation.
+type Observers struct {
 	// Observe, if not nil, is called with every step. The slices are valid during the call.
 	Observe func(now timeline.Time, events []cluster.Event, decisions []cluster.Decision)
 	// ObserveMemory, if not nil, is called with every action of the memory managers. ObserveContainers, if not nil, is
@@ -85,6 +92,31 @@ type Config struct {
 	ObserveContainers func(ContainerMemory)
 	// Progress, if not nil, is called now and then with the number of jobs that have ended.
 	Progress func(ended, jobs int, now timeline.Time)
+}
+
+func (o *Observers) step(now timeline.Time, events []cluster.Event, decisions []cluster.Decision) {
+	if o.Observe != nil {
+		o.Observe(now, events, decisions)
+	}
+}
+
+func (o *Observers) action(now timeline.Time, node cluster.NodeID, a *memory.Action) {
+	if o.ObserveMemory != nil {
+		o.ObserveMemory(now, node, *a)
+	}
+}
+
+func (o *Observers) container(now timeline.Time, c *container) {
+	if o.ObserveContainers != nil {
+		o.ObserveContainers(ContainerMemory{At: now, Node: c.task.node, Container: c.id(), Class: c.envelope.Class,
+			Limit: c.limit, WorkingSet: c.set, Resident: c.resident, Swapped: c.swapped, Suspended: c.stopped})
+	}
+}
+
+func (o *Observers) jobEnded(ended, jobs int, now timeline.Time) {
+	if o.Progress != nil {
+		o.Progress(ended, jobs, now)
+	}
 }
 
 // Uniform returns n equal nodes named node1, node2, …

@@ -23,9 +23,11 @@ type container struct {
 	resident resource.Amount // part of the working set in memory
 	swapped  resource.Amount // part of the working set on the swap device; the rest has not been allocated yet
 	traffic  int64           // bytes moved to the swap device and back
+	told     resource.Amount // of resident and swapped, as last reported to the engine: see reportHeld
 	stopped  bool            // its programs are suspended
 	// its memory is out, or on its way out, for another party than the memory manager: see sendOut
 	out    bool
+	runsOn bool            // no memory can be had for it by any means, and it runs until it needs more
 	parked resource.Amount // part of swapped for which no swap is used: see policy.Traits.FreePageOut
 	since  timeline.Time   // when they were suspended
 	stood  time.Duration   // how long they were suspended before
@@ -81,11 +83,13 @@ func (r *run) refresh(c *container) {
 		r.repace(c)
 	}
 	r.memoryChanged(r.keepers[t.node], c)
+	r.reportHeld(c)
 }
 
 // allocate gives running programs the memory that they ask for: memory below the limit at once, and the rest at the
 // speed at which other pages of the container are swapped out. Then swapped pages come back, as far as they fit. A
-// program that asks for more memory when swap is full is killed.
+// program that asks for more memory when swap is full is killed at its maximum, or where the memory manager knows no
+// other means; elsewhere the manager stops it before, and it waits.
 func (r *run) allocate(c *container) {
 	k, here := r.keepers[c.task.node], &r.nodes[c.task.node]
 	c.resident += min(c.wanting(), c.limit-c.resident)
@@ -93,6 +97,8 @@ func (r *run) allocate(c *container) {
 		return
 	}
 	switch free := c.limit - c.resident; {
+	case c.wanting() > 0 && here.swap == 0 && r.parameters.Strategy == memory.InOrder && c.limit < c.envelope.Max &&
+		!c.runsOn:
 	case c.wanting() > 0 && here.swap == 0:
 		r.endSoon(c.task, cluster.OutOfMemory)
 	case c.wanting() > 0:
@@ -131,6 +137,7 @@ func (r *run) setLimit(c *container, limit resource.Amount) {
 		return
 	}
 	r.callOff(k, c, fault, overflow)
+	c.runsOn = false
 	memory := func(a resource.Amount) resource.Vector { return resource.Vector{}.With(resource.Memory, a) }
 	r.grant(c.task.node, memory(c.limit), memory(limit))
 	c.limit = limit
@@ -188,6 +195,7 @@ func (r *run) carryOn(t *task, i item) {
 		r.lower(c)
 	case memory.Suspend, memory.Resume:
 		r.stand(c, o.Kind == memory.Suspend)
+		c.runsOn = o.Reason.Code == memory.RunsOn
 		r.orderDone(c, false)
 	case memory.Breathe:
 		r.stand(c, o.breathed)

@@ -10,6 +10,9 @@ import (
 
 // end ends the process of a task, or the launch that was to become one.
 func (r *run) end(t *task, how cluster.Outcome) {
+	if how == cluster.OutOfMemory {
+		r.fallShort(t)
+	}
 	r.stop(t, how)
 	r.protocol.finished(t)
 }
@@ -107,6 +110,10 @@ func (r *run) whyFailed(t *task, how cluster.Outcome) string {
 	why := how.String()
 	if how == cluster.OutOfMemory {
 		why = fmt.Sprintf("out of memory with %s", resource.FormatMemory(t.grant[resource.Memory]))
+	}
+	if !j.RetryOn.After(how) {
+		return fmt.Sprintf("task %d of stage %q ended %s, after which it is not tried again", t.id.Index,
+			j.StageName(int(t.id.Stage)), why)
 	}
 	return fmt.Sprintf("task %d of stage %q ended without success in all its %d runs, the last %s", t.id.Index,
 		j.StageName(int(t.id.Stage)), runs, why)

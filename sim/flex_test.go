@@ -101,7 +101,7 @@ func TestRegularTakesFromFlex(t *testing.T) {
 	regular.Class, regular.Submitted = cluster.Regular, timeline.Seconds(30)
 	var seen []ContainerMemory
 	c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 10*testGB)), Machine: swapping(),
-		ObserveContainers: func(m ContainerMemory) { seen = append(seen, m) }}
+		Observers: Observers{ObserveContainers: func(m ContainerMemory) { seen = append(seen, m) }}}
 	r := runFlex(t, c, flex, regular)
 	if got, want := r.Jobs[1].WaitedForMemory, 1500*time.Millisecond; got != want {
 		t.Errorf("the REGULAR task waited for %v, not %v", got, want)

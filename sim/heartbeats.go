@@ -54,6 +54,19 @@ type master struct {
 	self      *task
 }
 
+// gone notes that the end of the coordinator was reported, and that another is to come.
+func (m *master) gone() {
+	m.self, m.launched, m.last, m.dead = nil, false, false, false
+	m.running--
+}
+
+// collect takes the grants since the last heartbeat, and counts what was reported as ended since then.
+func (m *master) collect() {
+	m.running -= m.counted
+	m.acquired, m.granted = m.granted, m.acquired[:0]
+	m.counted, m.released = m.released, 0
+}
+
 // pollDelay is the interval at which a coordinator polls for its own grant.
 const pollDelay = time.Second
 
@@ -213,8 +226,7 @@ func (h *heartbeats) release(t *task) {
 		h.wakeMaster(t.job)
 		m.released++
 	case t.result.Outcome != cluster.Succeeded:
-		m.self, m.launched, m.last, m.dead = nil, false, false, false
-		m.running--
+		m.gone()
 		h.wakeMaster(t.job)
 	}
 }
@@ -321,9 +333,7 @@ func (h *heartbeats) masterBeat(j *job) {
 		h.wakeNode(t.node)
 		h.launchSoon(t)
 	}
-	m.running -= m.counted
-	m.acquired, m.granted = m.granted, m.acquired[:0]
-	m.counted, m.released = m.released, 0
+	m.collect()
 	if j.unstarted == 0 && m.running == 1 && len(m.acquired) == 0 {
 		m.last = true
 		h.soon(ended, m.self)

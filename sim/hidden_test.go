@@ -158,14 +158,14 @@ func TestDecisionsDoNotDependOnTheTruth(t *testing.T) {
 			t.Fatal(err)
 		}
 		var steps []step
-		c := sim.Config{Nodes: sim.Uniform(1, vector(2, 2, 100, 0)), Observe: func(now timeline.Time, e []cluster.Event,
-			d []cluster.Decision) {
+		c := sim.Config{Nodes: sim.Uniform(1, vector(2, 2, 100, 0))}
+		c.Observe = func(now timeline.Time, e []cluster.Event, d []cluster.Decision) {
 			var what strings.Builder
 			for i := range e {
 				fmt.Fprint(&what, e[i].Kind, e[i].Task, e[i].Outcome, e[i].Decision)
 			}
 			steps = append(steps, step{now, what.String(), fmt.Sprint(d)})
-		}}
+		}
 		jobs := []workload.Job{oneStage(1, 2, truth), oneStage(2, 2, truth), oneStage(3, 2, truth)}
 		jobs[2].Submitted = timeline.Seconds(150)
 		if _, err := sim.Run(c, &workload.Workload{Jobs: jobs}, p); err != nil {

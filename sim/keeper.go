@@ -74,9 +74,7 @@ func (r *run) request(k *keeper, c *container) {
 
 // memoryChanged has a changed container sampled: now, or with the next look.
 func (r *run) memoryChanged(k *keeper, c *container) {
-	if r.config.ObserveContainers != nil {
-		r.show(c)
-	}
+	r.config.Observers.container(r.now, c)
 	if r.config.Flex.Look == 0 {
 		k.see(c)
 		r.wake(k)
@@ -208,6 +206,9 @@ func (r *run) read(k *keeper, c *container) {
 	if !c.admitted || c.out || !c.flex() || c.task.flow == nil || c.task.ended() {
 		return
 	}
+	if c.short() && c.moving == nil && c.task.ending == 0 && r.nodes[k.node].swap > 0 { // swap was full
+		r.allocate(c)
+	}
 	swapped := c.swapped
 	if c.wanting() > 0 {
 		swapped += page // a page that is on its way out
@@ -226,34 +227,34 @@ func (r *run) read(k *keeper, c *container) {
 
 // carryOut carries out an action of the manager, or begins to.
 func (r *run) carryOut(k *keeper, a *memory.Action) {
-	if r.config.ObserveMemory != nil {
-		r.config.ObserveMemory(r.now, k.node, *a)
-	}
+	r.config.Observers.action(r.now, k.node, a)
 	c := r.latest(a.Container.Task).container
 	switch a.Kind {
 	case memory.Admit:
 		if c.out {
 			r.comeBack(c)
 		} else {
-			r.admit(c)
+			r.admit(c, a.Limit)
 		}
 	case memory.Refuse:
 		c.again, c.worth = r.now.Add(askAgain), false
 		k.refused = append(k.refused, c)
 	case memory.Kill:
-		r.killForMemory(c.task)
+		r.result.Jobs[c.task.job.index].ManagerKills++
+		r.killForMemory(c.task, cluster.Preempted)
+	case memory.End:
+		r.killForMemory(c.task, cluster.OutOfMemory)
 	default:
 		r.take(c, *a)
 	}
 }
 
-func (r *run) admit(c *container) {
+// admit lets a container start with the given limit, 0 for its Min.
+func (r *run) admit(c *container, limit resource.Amount) {
 	r.waited(c)
 	c.admitted = true
-	r.setLimit(c, c.envelope.Min)
-	if r.config.ObserveContainers != nil {
-		r.show(c) // the only change of a REGULAR container
-	}
+	r.setLimit(c, max(c.envelope.Min, limit))
+	r.config.Observers.container(r.now, c) // the only change of a REGULAR container
 	r.agenda.push(r.now, launched, c.task.index)
 }
 
@@ -262,12 +263,11 @@ func (r *run) waited(c *container) {
 	r.result.Jobs[c.task.job.index].WaitedForMemory += r.now.Sub(c.asked)
 }
 
-// killForMemory kills a task to give its memory to others, as the agent does: it runs again, and the killed run is no
-// attempt.
-func (r *run) killForMemory(t *task) {
-	r.result.Jobs[t.job.index].ManagerKills++
+// killForMemory kills a task for memory, as the agent does: Preempted to give its memory to others, after which it runs
+// again, and the killed run is no attempt; or OutOfMemory because none can be had for it or another.
+func (r *run) killForMemory(t *task, how cluster.Outcome) {
 	if t.killing == 0 {
-		t.killing = cluster.Preempted
+		t.killing = how
 	}
 	r.agenda.push(r.now.Add(orderTime+r.config.KillDelay), killed, t.index)
 }
@@ -302,15 +302,8 @@ func (r *run) letGo(t *task) {
 	k.input.Ended = append(k.input.Ended, c.id())
 	r.unask(k, c)
 	t.container = nil
-	if r.config.ObserveContainers != nil {
-		r.show(c)
-	}
+	r.config.Observers.container(r.now, c)
 	r.wake(k)
-}
-
-func (r *run) show(c *container) {
-	r.config.ObserveContainers(ContainerMemory{At: r.now, Node: c.task.node, Container: c.id(), Class: c.envelope.Class,
-		Limit: c.limit, WorkingSet: c.set, Resident: c.resident, Swapped: c.swapped, Suspended: c.stopped})
 }
 
 // held is the report of the sum of the limits of a node's containers.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ func (r *run) submission(j *job) *cluster.Job {
 	}
 	spec := j.Job.Job
 	spec.Stages = slices.Clone(spec.Stages)
+	r.config.History.ReserveFor(&spec, r.mostMemory())
 	r.config.History.Forecast(&spec, profile.Untimed(&j.Job.Job))
 	j.tell(&spec)
 	return &spec
@@ -44,8 +46,17 @@ func (r *run) observe(t *task, stood time.Duration) {
 	j.told[stage].compare(took, phases)
 	j.lessons = append(j.lessons,
 		lesson{profile.AppOf(&j.Job.Job, stage), profile.Run{Duration: took, Ended: r.now, Phases: phases,
-			Features: profile.Features{Cores: t.grant[resource.CPU], Input: j.Stages[stage].Input,
-				Memory: t.grant[resource.Memory]}}})
+			Features: t.features()}})
+}
+
+// features returns what was known of the run of a task before it started. Its grant of CPU may have changed since, and
+// that of memory to what the rest of it needed.
+func (t *task) features() profile.Features {
+	s, memory := &t.job.Stages[t.id.Stage], t.grant[resource.Memory]
+	if t.job.Reserve == cluster.ReserveLearned {
+		memory = t.result.Memory
+	}
+	return profile.Features{Cores: profile.CoresOf(s), Input: s.Input, Memory: memory}
 }
 
 // learn adds the runs of a job that has ended to the history. Jobs of its application that wait are revised once the
@@ -61,20 +72,78 @@ func (r *run) learn(j *job) {
 	j.lessons, j.told = nil, nil
 }
 
+// mostMemory is the memory of the largest node, bytes.
+func (r *run) mostMemory() (most resource.Amount) {
+	for _, n := range r.engine.Snapshot().Nodes {
+		most = max(most, n.Capacity[resource.Memory])
+	}
+	return most
+}
+
+// fallShort records that a task ends for want of memory, where reservations are learned, with what it holds. The
+// reservation of the next attempt is at least twice that.
+func (r *run) fallShort(t *task) {
+	j, stage := t.job, int(t.id.Stage)
+	state, here := r.engine.Snapshot().Job(j.ID)
+	if r.config.History == nil || !here || j.Reserve != cluster.ReserveLearned || t.result.Coordinator {
+		return
+	}
+	held := t.grant[resource.Memory]
+	if t.container != nil {
+		held = max(held, t.container.resident)
+	}
+	s := &state.Stages[stage]
+	_ = r.config.History.ObserveShortfall(profile.AppOf(&j.Job.Job, stage), profile.Shortfall{Ended: r.now, Held: held,
+		Features: t.features()}) // one that is not sound teaches nothing
+	revised := state.Job.WithReservations(state.Job)
+	next := cluster.Reservation{}
+	if s.Reserved != nil {
+		next = *s.Reserved
+	}
+	next = next.After(held, cmp.Or(s.MaxMemory, r.mostMemory()))
+	of := &revised.Stages[stage]
+	of.Ideal[resource.Memory], of.Reserved = max(s.Ideal[resource.Memory], next.Bytes), &next
+	r.stepOne(cluster.Event{Kind: cluster.JobRevised, Job: j.ID, NewJob: &revised})
+}
+
+// mostRevised is how many waiting jobs of an application get other reservations at a time, as in a daemon: the first
+// submitted. Others do when later runs end.
+const mostRevised = 100
+
 // revise updates waiting jobs whose application has newer runs.
 func (r *run) revise() {
 	for len(r.taught) > 0 && r.err == nil {
 		by := r.taught[0]
 		r.taught = r.taught[1:]
+		if slices.ContainsFunc(r.taught, func(j *job) bool { return j.Owner == by.Owner && j.App == by.App }) &&
+			by.Reserve == cluster.ReserveLearned {
+			continue // after the last of them
+		}
+		most := r.mostMemory()
+		var learned []cluster.Event
 		for _, state := range slices.Clone(r.engine.Snapshot().Jobs) {
 			if state.Owner != by.Owner || state.App != by.App || state.Status != cluster.StatusPending || len(state.Tasks) > 0 {
 				continue
 			}
+			untimed := profile.Untimed(&r.byID[state.ID].Job.Job)
+			if state.Reserve == cluster.ReserveLearned {
+				if len(learned) < mostRevised {
+					revised := state.Job.Revised(state.Job)
+					r.config.History.ReserveFor(&revised, most)
+					r.config.History.Forecast(&revised, untimed)
+					r.byID[state.ID].tell(&revised)
+					learned = append(learned, cluster.Event{Kind: cluster.JobRevised, Job: state.ID, NewJob: &revised})
+				}
+				continue
+			}
 			revised := state.Job.Revised(state.Job)
-			if r.config.History.Forecast(&revised, profile.Untimed(&r.byID[state.ID].Job.Job)) {
+			if r.config.History.Forecast(&revised, untimed) {
 				r.byID[state.ID].tell(&revised)
 				r.stepOne(cluster.Event{Kind: cluster.JobRevised, Job: state.ID, NewJob: &revised})
 			}
+		}
+		if len(learned) > 0 {
+			r.step(learned)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -103,6 +104,38 @@ func TestLearningInVirtualTime(t *testing.T) {
 	}
 }
 
+// A run is remembered with the cores that it requested, by which a program sizes itself, and not with those that it was
+// granted last.
+func TestRunsHaveTheCoresTheyRequested(t *testing.T) {
+	w := recurring(0, time.Hour)
+	for i := range w.Jobs {
+		w.Jobs[i].Truth[0].Phases = workload.ForAll([]cluster.Phase{{Duration: 10 * time.Minute,
+			Demand: resource.Of(1000, resource.GiB)}, {Duration: 10 * time.Minute, Demand: resource.Of(200, resource.GiB)}})
+	}
+	h, resized := &profile.History{}, 0
+	p, err := policy.New("ecs", map[string]string{"ecs.short": "false"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 4, 400, 0)), History: h,
+		Observers: sim.Observers{Observe: func(_ timeline.Time, _ []cluster.Event, decisions []cluster.Decision) {
+			for _, d := range decisions {
+				if d.Kind == cluster.Resize && d.Grant[resource.CPU] < resource.Core {
+					resized++
+				}
+			}
+		}}}
+	if r, err := sim.Run(c, w, p); err != nil || len(r.Unfinished()) > 0 || resized == 0 {
+		t.Fatal(err, r, resized)
+	}
+	runs, _ := h.Runs(h.Apps()[0])
+	for _, r := range runs {
+		if r.Cores != resource.Core {
+			t.Errorf("a run of %d cores: %+v", r.Cores, r)
+		}
+	}
+}
+
 // What a run teaches counts for jobs that wait, also for those that a policy that looks ahead places.
 func TestLearningForJobsThatWait(t *testing.T) {
 	for _, name := range []string{"fifo", "srjf", "prophet"} {
@@ -167,5 +200,113 @@ func BenchmarkLearningForManyThatWait(b *testing.B) {
 		if err != nil || len(r.Unfinished()) > 0 {
 			b.Fatal(err, r)
 		}
+	}
+}
+
+// A run that ended for want of memory is remembered with the cores that it requested, too, and with what it was granted
+// of memory, as a daemon remembers it.
+func TestShortfallsHaveTheCoresTheyRequested(t *testing.T) {
+	w := recurring(0)
+	j := &w.Jobs[0]
+	j.Class, j.Reserve = cluster.Flex, cluster.ReserveLearned
+	s := &j.Stages[0]
+	s.Ideal, s.MaxMemory = resource.Of(resource.Core, cluster.FirstReservation), 500*resource.MiB
+	of := func(cores, memory resource.Amount) cluster.Phase {
+		return cluster.Phase{Duration: 10 * time.Minute, Demand: resource.Of(cores, memory)}
+	}
+	s.Phases = []cluster.Phase{of(1000, cluster.FirstReservation), of(200, cluster.FirstReservation)}
+	j.Truth[0].Phases = workload.ForAll([]cluster.Phase{s.Phases[0], of(200, 3*resource.GiB)})
+	h, resized := &profile.History{}, 0
+	p, err := policy.New("ecs", map[string]string{"ecs.short": "false"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := sim.MachineOf("measured")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Swap, m.SwapSpeed = resource.MiB, 0
+	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 4, 400, 0)), Machine: m, History: h,
+		Observers: sim.Observers{Observe: func(_ timeline.Time, _ []cluster.Event, decisions []cluster.Decision) {
+			for _, d := range decisions {
+				if d.Kind == cluster.Resize && d.Grant[resource.CPU] < resource.Core {
+					resized++
+				}
+			}
+		}}}
+	if r, err := sim.Run(c, w, p); err != nil || !r.Jobs[0].Failed || resized == 0 {
+		t.Fatal(err, r, resized)
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known struct {
+		Apps []struct{ Shortfalls []profile.Shortfall }
+	}
+	if err := json.Unmarshal(text, &known); err != nil || len(known.Apps) != 1 || len(known.Apps[0].Shortfalls) != 1 {
+		t.Fatal(err, string(text))
+	}
+	want := profile.Features{Cores: resource.Core, Input: s.Input, Memory: s.Ideal[resource.Memory]}
+	if got := known.Apps[0].Shortfalls[0]; got.Features != want {
+		t.Errorf("remembered with %+v, want %+v", got.Features, want)
+	}
+}
+
+// What is reserved is learned where a job says so, from the runs that ended before, also while it waits. A task that
+// needs more than its reservation grows up to its limit; one that ends for want of memory reserves at least twice what
+// it held when it runs again.
+func TestLearnedReservations(t *testing.T) {
+	mib := resource.MiB
+	job := func(id int, needs, limit resource.Amount, behind ...int) workload.Job {
+		return workload.Job{After: -1, Part: id, Behind: behind, Job: cluster.Job{ID: cluster.JobID(id), Name: "j", App: "a",
+			Class: cluster.Flex, Reserve: cluster.ReserveLearned, MaxAttempts: 8,
+			Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, cluster.FirstReservation), MaxMemory: limit,
+				Duration: time.Minute}}},
+			Truth: []workload.StageTruth{{Phases: workload.ForAll([]cluster.Phase{{Duration: time.Minute,
+				Demand: resource.Of(resource.Core, needs)}})}}}
+	}
+	run := func(swap resource.Amount, jobs ...workload.Job) *sim.Result {
+		t.Helper()
+		p, err := policy.New("fair", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := sim.MachineOf("measured")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Swap, m.SwapSpeed = swap, 0
+		r, err := sim.Run(sim.Config{Nodes: sim.Uniform(1, resource.Of(2*resource.Core, 4*resource.GiB)), Machine: m,
+			History: &profile.History{}, KeepTasks: true}, &workload.Workload{Jobs: jobs}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	// Two run at once. The third starts in the step in which the first of them ends, which has taught nothing yet, and the
+	// fourth is revised before the other one ends.
+	r := run(4*resource.GiB, job(1, 1000*mib, 2*resource.GiB), job(2, 1010*mib, 2*resource.GiB),
+		job(3, 950*mib, 2*resource.GiB), job(4, 950*mib, 2*resource.GiB))
+	for i, want := range []resource.Amount{64 * mib, 64 * mib, 64 * mib, 1000 * mib} {
+		if got := r.Tasks[i].Memory; got < want || got > want+want/2 || r.Jobs[i].OutOfMemory > 0 || !r.Jobs[i].Done {
+			t.Errorf("job %d reserves %s, want %s: %+v", i+1, resource.FormatMemory(got), resource.FormatMemory(want), r.Jobs[i])
+		}
+	}
+	// A run beyond the limit fails in every attempt, each with at least twice the memory of the one before, up to the
+	// limit, and what it held is the least that is known of the need.
+	r = run(mib, job(1, 3*resource.GiB, 500*mib), job(2, 100*mib, 2*resource.GiB, 1))
+	var held []resource.Amount
+	for i := range r.Tasks {
+		held = append(held, r.Tasks[i].Memory)
+	}
+	last := len(held) - 1
+	for i := 1; i < last; i++ {
+		if held[i] < min(2*held[i-1], 500*mib) || held[i] > 500*mib {
+			t.Errorf("the attempts reserve %v", held)
+		}
+	}
+	if last < 2 || !r.Jobs[0].Failed || held[last] <= 500*mib || !r.Jobs[1].Done {
+		t.Errorf("the attempts reserve %v: %+v", held, r.Jobs)
 	}
 }

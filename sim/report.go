@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 
+	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
@@ -35,6 +36,16 @@ func (r *run) reportPhase(t *task) {
 	}
 	if at := t.flow.at; at > 0 && len(t.flow.phases) == len(forecast) {
 		r.report(t, cluster.Event{Kind: cluster.TaskPhase, Phase: int32(at)})
+	}
+}
+
+// reportHeld reports what memory the task of a container holds, to a policy that renews reservations.
+func (r *run) reportHeld(c *container) {
+	held, t := c.resident+c.swapped, c.task
+	if r.traits.Renews && t.launched && t.ending == 0 && t.job.Reserve == cluster.ReserveLearned &&
+		book.NoticeHeld(held, c.told, t.grant[resource.Memory]) {
+		c.told = held
+		r.report(t, cluster.Event{Kind: cluster.TaskHolds, Held: held})
 	}
 }
 

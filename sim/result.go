@@ -108,6 +108,9 @@ type TaskResult struct {
 	Warmth workload.Warmth
 }
 
+// Ended reports whether the run of the task ended.
+func (t *TaskResult) Ended() bool { return t.Outcome != 0 }
+
 // Unfinished returns the jobs that did not end.
 func (r *Result) Unfinished() []JobResult {
 	var left []JobResult

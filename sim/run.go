@@ -59,6 +59,23 @@ type submitted struct {
 	byID   map[cluster.JobID]*job
 	coming []*job         // jobs that wait for no other and are not on the agenda yet, in the order of their arrival
 	after  map[int][]*job // jobs that wait for a job, by its index
+	parts  map[int]*part  // of a recording
+}
+
+// part is the jobs of a part of a recording.
+type part struct {
+	left int    // jobs that have not ended
+	next []*job // jobs that wait for all of them, among others
+}
+
+// part returns a part by its number.
+func (s *submitted) part(number int) *part {
+	p := s.parts[number]
+	if p == nil {
+		p = &part{}
+		s.parts[number] = p
+	}
+	return p
 }
 
 // add adds a job; another must not have its ID.
@@ -70,7 +87,42 @@ func (s *submitted) add(j *job) error {
 	if j.After >= 0 {
 		s.after[j.After] = append(s.after[j.After], j)
 	}
+	if j.Part != 0 {
+		s.part(j.Part).left++
+	}
 	return nil
+}
+
+// linkParts has every job wait for the parts that it is behind, once all jobs have been added.
+func (s *submitted) linkParts() {
+	for _, j := range s.jobs {
+		for _, number := range j.Behind {
+			if p := s.part(number); p.left > 0 {
+				p.next = append(p.next, j)
+				j.behind++
+			}
+		}
+		if j.behind == 0 {
+			j.Behind = nil
+		}
+	}
+}
+
+// endsPart returns the jobs for which a job is the last that they have waited for.
+func (s *submitted) endsPart(j *job) (next []*job) {
+	if j.Part == 0 {
+		return nil
+	}
+	p := s.part(j.Part)
+	if p.left--; p.left > 0 {
+		return nil
+	}
+	for _, waits := range p.next {
+		if waits.behind--; waits.behind == 0 {
+			next = append(next, waits)
+		}
+	}
+	return next
 }
 
 // contention is the true state of the nodes. It is kept only if the workload is fluid: resources can be contended, or
@@ -130,6 +182,7 @@ type job struct {
 	*workload.Job
 	index      int32
 	turn       uint64 // of its arrival, if it waits for no other job
+	behind     int    // parts that it waits for
 	arrived    bool
 	done       bool   // it succeeded, or failed
 	failing    string // why it is to end before it is done; empty if it is not to
@@ -143,6 +196,9 @@ type job struct {
 	told       []foretold  // forecasts of its stages as submitted, if runs teach
 	latest     [][]int32   // the index of the latest run of each started task, by stage and task, -1 if there is none
 }
+
+// follows reports whether the ends of others submit the job.
+func (j *job) follows() bool { return j.After >= 0 || len(j.Behind) > 0 }
 
 // Run simulates the workload under the policy. Jobs that do not end are in the result with the reason; an error means
 // an invalid configuration, a workload with a task that fits on no node, or an impossible decision of the policy.
@@ -160,7 +216,7 @@ func newRun(c Config, w *workload.Workload, p policy.Policy) (*run, error) {
 		return nil, err
 	}
 	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), traits: p.Traits(),
-		submitted: submitted{byID: map[cluster.JobID]*job{}, after: map[int][]*job{}},
+		submitted: submitted{byID: map[cluster.JobID]*job{}, after: map[int][]*job{}, parts: map[int]*part{}},
 		answers:   map[cluster.NodeID]cluster.Event{}, idle: map[cluster.NodeID][]executor{}, result: &Result{},
 		recorder: newRecorder(c.Series)}
 	if err := r.load(w); err != nil {
@@ -208,7 +264,7 @@ func (r *run) play() (*Result, error) {
 // which stays short, but each has the turn that it would have if all were.
 func (r *run) expect() {
 	for _, j := range r.jobs {
-		if j.After < 0 && !j.arrived {
+		if !j.follows() && !j.arrived {
 			j.turn = r.agenda.turn()
 			r.coming = append(r.coming, j)
 		}
@@ -258,6 +314,7 @@ func (r *run) load(w *workload.Workload) error {
 		}
 		r.result.Jobs = append(r.result.Jobs, JobResult{ID: t.ID, Name: t.Name, Submitted: t.Submitted})
 	}
+	r.linkParts()
 	return nil
 }
 
@@ -320,6 +377,9 @@ func (r *run) boot() {
 	if r.config.Begin != nil {
 		r.begin()
 	} else {
+		if q := r.config.Quotas; !q.None() {
+			events = append(events, cluster.Event{Kind: cluster.QuotasSet, Found: &cluster.Condition{Quotas: q}})
+		}
 		r.step(append(events, cluster.Event{Kind: cluster.Synced}))
 	}
 	r.recordCapacity()
@@ -346,7 +406,7 @@ func (r *run) handle(i item) {
 	switch i.what {
 	case arrival:
 		j := r.jobs[i.who]
-		if j.After < 0 {
+		if !j.follows() {
 			r.expectNext()
 		}
 		if !j.done {
@@ -444,9 +504,7 @@ func (r *run) step(events []cluster.Event) {
 		r.err = err
 		return
 	}
-	if r.config.Observe != nil {
-		r.config.Observe(r.now, events, decisions)
-	}
+	r.config.Observers.step(r.now, events, decisions)
 	for i := range decisions {
 		switch d := &decisions[i]; d.Kind {
 		case cluster.Start:
@@ -594,8 +652,9 @@ func (r *run) endJob(j *job) {
 	for _, next := range r.after[int(j.index)] {
 		r.agenda.push(r.now, arrival, next.index)
 	}
-	r.learn(j)
-	if r.config.Progress != nil {
-		r.config.Progress(r.ended, len(r.jobs), r.now)
+	for _, next := range r.endsPart(j) {
+		r.agenda.push(max(r.now, next.Submitted), arrival, next.index)
 	}
+	r.learn(j)
+	r.config.Observers.jobEnded(r.ended, len(r.jobs), r.now)
 }

@@ -36,7 +36,7 @@ type task struct {
 	killing   cluster.Outcome // outcome of a pending kill; 0 if there is none
 }
 
-func (t *task) ended() bool { return t.result.Outcome != 0 }
+func (t *task) ended() bool { return t.result.Ended() }
 
 // tasks are the tasks that have been started, by index. Tasks that have succeeded are forgotten, so that a day of many
 // million tasks needs memory only for the tasks that run.

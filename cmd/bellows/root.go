@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/advise"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/machine"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/mapping"
@@ -37,8 +38,10 @@ func newTree() *command.Tree {
 	t.Invalid = func(err error) bool { return api.KindOf(err).ExitCode() == command.WrongUsage }
 	t.Add("This machine:", slices.Insert(machine.Commands(), 2, top.Command())...) // behind status
 	t.Add("Jobs:", append(jobs.Commands(), pooling.Command(), mapping.Command())...)
-	t.Add("Learn and compare:", demoCommand(), simulate.Command(place.StoredProfiles), replay.Command(), trace.Command(),
+	t.Add("Learn and compare:", demoCommand(), simulate.Command(place.StoredProfiles), replay.Command(), advise.Command(),
+		trace.Command(),
 		profiling.Command(), policiesCommand())
-	t.Add("", command.NewVersionCommand(), command.NewManualCommand(), superviseCommand())
+	t.Add("", command.NewVersionCommand(), command.NewManualCommand(), superviseCommand(),
+		pooling.SparkExecutorCommand())
 	return t
 }

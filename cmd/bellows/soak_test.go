@@ -148,7 +148,7 @@ const (
 )
 
 func soakJob(memory resource.Amount, args ...string) api.Submission {
-	return api.Submission{Dir: "/", Env: os.Environ(),
+	return api.Submission{Dir: "/", Env: os.Environ(), Class: new(cluster.Regular),
 		Stages: []api.StageSpec{{Stage: cluster.Stage{Tasks: 1, Command: cluster.Command{Args: args}}, CPU: 100,
 			Memory: memory}}}
 }
@@ -293,7 +293,7 @@ func (s *soak) grows(ctx context.Context, c *client.Client) error {
 	gate := filepath.Join(s.gateDir, strconv.Itoa(s.gates))
 	s.mu.Unlock()
 	job := soakJob(8*resource.MiB, "bellows-grows", strconv.FormatInt(int64(growTo), 10), gate)
-	job.Class, job.Stages[0].MaxMemory = cluster.Flex, 64*resource.MiB
+	job.Class, job.Stages[0].MaxMemory = new(cluster.Flex), 64*resource.MiB
 	id, err := c.Submit(ctx, job)
 	if err != nil {
 		return err

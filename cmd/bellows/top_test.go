@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -56,7 +57,7 @@ func (d *watchedDaemon) bellows(args ...string) string {
 
 func (d *watchedDaemon) up() {
 	d.t.Helper()
-	d.bellows("up", "--memory", "512MiB", "--cpus", "2", "--detach")
+	d.bellows("up", "--memory", "512MiB", "--cpus", "2", "--memory-default", "stated", "--detach")
 }
 
 // die kills the daemon in a way that it cannot notice.
@@ -87,7 +88,7 @@ func TestTop(t *testing.T) {
 	x.Await(`bellows +healthy +policy .*memory .*of 512M .* 1 +\S+ +first +running +64M`)
 	d.bellows("run", "-d", "--name", "second", "--memory", "64MiB", "--", "sh", "-c", "while :; do :; done")
 	x.Await(`second +running`)
-	x.Await(`second +running +64M +\S+ +\S+ +\S+ +1 +(0\.\d*[1-9]|1(\.\d\d?)?) `) // what it uses of a core
+	x.Await(`second +running +64M +64M +\S+ +\S+ +\S+ +1 +(0\.\d*[1-9]|1(\.\d\d?)?) `) // what it uses of a core
 	x.Type("p")
 	x.Await(`first +paused.*job 1: paused`)
 	x.Type("r")
@@ -124,6 +125,9 @@ func TestTop(t *testing.T) {
 		t.Errorf("the settings are %+v, and were %+v", x.Settings(), before)
 	}
 
+	// Under nohup, what the test starts would ignore SIGHUP, as it should there.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	t.Cleanup(func() { signal.Reset(syscall.SIGHUP) })
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		top := d.command("top", "--tasks")
 		x.Start(top)

@@ -22,21 +22,61 @@ func (j *JobState) checkDemands(g *cluster.Growth) error {
 		case d.Tasks < 0 || d.Tasks > cluster.MostTasks:
 			return fmt.Errorf("job %d: demands %d executors for stage %d: must be 0 to %d", j.ID, d.Tasks, d.Stage,
 				cluster.MostTasks)
+		case d.As == nil:
+		case d.Stage >= len(j.Stages):
+			return fmt.Errorf("job %d: another stage takes the number %d: must be that of one of its %d stages", j.ID,
+				d.Stage, len(j.Stages))
+		case j.precedes(g, d.Stage):
+			return fmt.Errorf("job %d: stage %d would come after itself", j.ID, d.Stage)
+		default:
+			if err := j.CheckNew(d.As, stages); err != nil {
+				return err
+			}
 		}
 		last = d.Stage
 	}
 	return nil
 }
 
+// precedes reports whether a stage would come after itself once j has grown. Its time is linear in the stages before
+// that one.
+func (j *JobState) precedes(g *cluster.Growth, stage int) bool {
+	parents := map[int][]int{}
+	for _, d := range g.Demands {
+		if d.As != nil {
+			parents[d.Stage] = d.As.Parents
+		}
+	}
+	seen, next := map[int]bool{}, slices.Clone(parents[stage])
+	for len(next) > 0 {
+		at := next[len(next)-1]
+		if next = next[:len(next)-1]; at == stage {
+			return true
+		}
+		if at < 0 || at >= len(j.Stages) || seen[at] {
+			continue // A stage that is new comes after earlier ones, but no earlier one after it.
+		}
+		seen[at] = true
+		before, renewed := parents[at]
+		if !renewed {
+			before = j.Stages[at].Parents
+		}
+		next = append(next, before...)
+	}
+	return false
+}
+
 // demand records what a job demands since it has grown.
 func (j *JobState) demand(g *cluster.Growth) {
 	for _, d := range g.Demands {
-		j.Progress[d.Stage].demanded = true
+		j.Progress[d.Stage].demanded = !d.Coming
 		j.redemand(d.Stage)
-		j.passed = min(j.passed, d.Stage)
+		if !j.StageEnded(d.Stage) {
+			j.passed = min(j.passed, d.Stage)
+		}
 	}
-	for i := range j.Progress {
-		if j.Drives && g.Closes {
+	if j.Drives && g.Closes {
+		for i := j.passed; i < len(j.Progress); i++ {
 			j.Progress[i].Pending = 0
 		}
 	}
@@ -44,9 +84,21 @@ func (j *JobState) demand(g *cluster.Growth) {
 
 // redemand counts the executors that a stage demands in addition to those that are attached.
 func (j *JobState) redemand(stage int) {
-	if p := &j.Progress[stage]; p.demanded {
+	p := &j.Progress[stage]
+	if p.Pending = 0; p.demanded {
 		p.Pending = max(0, j.Stages[stage].Tasks-j.attached(stage))
 	}
+}
+
+// Coming returns how many tasks of a stage wait; in a job that drives, how many it will have if it demands none yet.
+func (j *JobState) Coming(stage int) int {
+	switch p := &j.Progress[stage]; {
+	case !j.Drives:
+		return p.Pending
+	case p.demanded:
+		return 0
+	}
+	return j.Stages[stage].Tasks
 }
 
 // demands returns what the stages demand of which that is known.

@@ -108,7 +108,12 @@ func TestAnotherEngineKnowsDemands(t *testing.T) {
 			stage := rapid.IntRange(0, 1).Draw(rt, "stage")
 			switch rapid.IntRange(0, 2).Draw(rt, "what") {
 			case 0:
-				enter(demands(cluster.Demand{Stage: stage, Tasks: rapid.IntRange(0, 4).Draw(rt, "demand")}))
+				d := cluster.Demand{Stage: stage, Tasks: rapid.IntRange(0, 4).Draw(rt, "demand"),
+					Coming: rapid.IntRange(0, 3).Draw(rt, "coming") == 0}
+				if as := stageOf(0, []int{0}[:stage]...); rapid.IntRange(0, 3).Draw(rt, "another stage") == 0 {
+					d.As = &as
+				}
+				enter(demands(d))
 			case 1:
 				if !j.Ready(stage) {
 					continue

@@ -11,6 +11,24 @@ import (
 // time changes nothing.
 type Estimates struct {
 	At, StaleSince timeline.Time
+	// Latest is when the last job should end; Never if that cannot be estimated, because of a job with a task that has not
+	// started.
+	Latest timeline.Time
+}
+
+// stale notes an event that may change the estimates.
+func (e *Estimates) stale(at timeline.Time) { e.StaleSince = min(e.StaleSince, at) }
+
+// renewed notes that the ends of all jobs have been estimated.
+func (e *Estimates) renewed(now timeline.Time, jobs []*JobState) {
+	e.At, e.StaleSince, e.Latest = now, timeline.Never, now
+	for _, j := range jobs {
+		if j.Estimate.EndKnown {
+			e.Latest = max(e.Latest, j.Estimate.End)
+		} else if j.Pending() > 0 {
+			e.Latest = timeline.Never
+		}
+	}
 }
 
 // Estimate is the last estimate of a job. A time whose Known flag is false cannot be estimated.
@@ -43,7 +61,7 @@ func (p *Plan) EstimatesStale(interval time.Duration) bool {
 }
 
 // Estimated records that the ends of all jobs have been estimated now.
-func (p *Plan) Estimated() { p.Estimates.At, p.Estimates.StaleSince = p.now, timeline.Never }
+func (p *Plan) Estimated() { p.Estimates.renewed(p.now, p.Jobs) }
 
 // staleByEnd notes that a task ended, unless the last estimate already counted the task as ended. Staleness begins just
 // before the task's estimated end, since the node may report late.
@@ -51,8 +69,8 @@ func (s *Snapshot) staleByEnd(now timeline.Time, t *TaskState) {
 	should := t.endAfter(now)
 	switch {
 	case should == timeline.Never || should > now:
-		s.Estimates.StaleSince = min(s.Estimates.StaleSince, now)
+		s.Estimates.stale(now)
 	case should > s.Estimates.At:
-		s.Estimates.StaleSince = min(s.Estimates.StaleSince, should-1)
+		s.Estimates.stale(should - 1)
 	}
 }

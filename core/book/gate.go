@@ -178,9 +178,6 @@ func (g *gate) meet(j *JobState) {
 		return // Quotas count tasks, which such a job starts itself.
 	}
 	st := &standing{fresh: true}
-	for k := range cluster.QuotaRunning {
-		st.least[k] = cluster.Unlimited
-	}
 	st.look(j, 0)
 	for _, party := range j.Parties() {
 		var most [cluster.NumCounted]int64

@@ -17,10 +17,6 @@ func (j *JobState) StageEnded(stage int) bool {
 	return j.Progress[stage].Ended == j.Stages[stage].Tasks && (j.Stages[stage].Tasks > 0 || !j.Open)
 }
 
-// FirstLeft returns the first stage that has not ended, the number of stages if there is none. A loop over what a job
-// has left need not look at earlier stages, of which a job that grows may have thousands.
-func (j *JobState) FirstLeft() int { return j.passed }
-
 // CheckGrowth returns an error if j cannot grow in that way. It must be open. A stage that has ended gets no more
 // tasks if another stage depends on it, because tasks of that stage may have started. No coordinator is added.
 // Whether the new tasks fit into the cluster is not checked: see Snapshot.CheckFits.
@@ -105,7 +101,7 @@ func (s *Snapshot) grow(now timeline.Time, id cluster.JobID, g *cluster.Growth) 
 	j.Version++
 	s.Changes.Jobs = append(s.Changes.Jobs, j)
 	s.Changes.Arrived = true
-	s.Estimates.StaleSince = min(s.Estimates.StaleSince, now)
+	s.Estimates.stale(now)
 	if j.Retired() {
 		s.retire(now, j)
 	}
@@ -166,20 +162,23 @@ func (st *standing) grow(j *JobState, g *cluster.Growth, first int) {
 	for i := first; i < len(j.Stages); i++ {
 		j.Progress[i].Withheld = j.Progress[i].Pending
 	}
-	for _, a := range st.accounts {
-		for k := range cluster.QuotaRunning {
-			if st.waits {
-				a.least[k] = min(a.least[k], st.least[k])
-			}
-		}
-	}
 }
 
-// look takes the needs of the stages from first on into account.
+// look takes the needs of the stages from first on into account; from 0 on, those of all stages anew. What waits in an
+// account may be smaller than before.
 func (st *standing) look(j *JobState, first int) {
-	for i := first; i < len(j.Stages); i++ {
-		for k := range cluster.QuotaRunning {
+	for k := range cluster.QuotaRunning {
+		if first == 0 {
+			st.least[k] = cluster.Unlimited
+		}
+		for i := first; i < len(j.Stages); i++ {
 			st.least[k] = min(st.least[k], j.Stages[i].Counts(k, 1))
+		}
+		if !st.waits {
+			continue
+		}
+		for _, a := range st.accounts {
+			a.least[k] = min(a.least[k], st.least[k])
 		}
 	}
 }

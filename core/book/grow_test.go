@@ -256,6 +256,72 @@ func TestGrowthIsCheap(t *testing.T) {
 	}
 }
 
+// What a job demands that starts its own tasks costs the same however many stages of it have ended.
+func TestDemandIsCheap(t *testing.T) {
+	s := bookOf(t, &cluster.Job{ID: 1, Name: "A", Open: true, Drives: true})
+	for i := range 20_000 {
+		for _, e := range []cluster.Event{grows(1, cluster.Growth{Stages: []cluster.Stage{stageOf(0)},
+			Demands: []cluster.Demand{{Stage: i, Tasks: 1}}}), demands(cluster.Demand{Stage: i})} {
+			if err := s.apply(1, &e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	j, last := s.Jobs[0], 19_999
+	if j.FirstLeft() != 20_000 {
+		t.Errorf("stage %d has not ended", j.FirstLeft())
+	}
+	again := stageOf(0)
+	events := []cluster.Event{demands(cluster.Demand{Stage: last, Tasks: 2}), demands(cluster.Demand{Stage: 7}),
+		demands(cluster.Demand{Stage: last}), demands(cluster.Demand{Stage: last, As: &again})}
+	if n := testing.AllocsPerRun(100, func() {
+		s.Changes.reset()
+		for i := range events {
+			if err := s.apply(1, &events[i]); err != nil {
+				t.Fatal(err)
+			}
+			if j.FirstLeft() < last {
+				t.Fatalf("after event %d, loops over what is left begin at stage %d", i, j.FirstLeft())
+			}
+		}
+	}); n > float64(len(events)) {
+		t.Errorf("%v allocations for %d growths, want one for each copy of the job, without its stages", n, len(events))
+	}
+}
+
+// A stage takes the number of one that has ended, and demands nothing before its tasks start. None comes after itself.
+func TestStageTakesANumber(t *testing.T) {
+	s := bookOf(t, driven()) // stage 1 after stage 0
+	j := s.Jobs[0]
+	enter := func(d cluster.Demand) {
+		t.Helper()
+		if e := demands(d); s.apply(2, &e) != nil {
+			t.Fatal(s.apply(2, &e))
+		}
+	}
+	enter(cluster.Demand{Stage: 0, Tasks: 2})
+	other, first := stageOf(0, 1), stageOf(0)
+	bad := demands(cluster.Demand{Stage: 0, As: &other})
+	refuses(t, s, &bad, "stage 0 would come after itself")
+	enter(cluster.Demand{Stage: 1, As: &first})
+	enter(cluster.Demand{Stage: 0, Tasks: 3, Coming: true, As: &other})
+	if got := fmt.Sprint(j.Stages[0].Parents, j.Stages[0].Tasks, j.Stages[1].Parents); got != "[1] 3 []" {
+		t.Errorf("it is %s", got)
+	}
+	if stage, ready := j.NextStage(); ready || j.Progress[0].Pending != 0 || j.StageEnded(0) {
+		t.Errorf("stage %d is ready: %v; %+v", stage, ready, j.Progress[0])
+	}
+	enter(cluster.Demand{Stage: 0, Tasks: 3})
+	if stage, ready := j.NextStage(); !ready || stage != 0 || j.Progress[0].Pending != 3 {
+		t.Errorf("stage %d is ready: %v; %+v", stage, ready, j.Progress[0])
+	}
+	self := stageOf(0, 0)
+	bad = demands(cluster.Demand{Stage: 0, As: &self})
+	refuses(t, s, &bad, "stage 0 would come after itself")
+	bad = demands(cluster.Demand{Stage: 2, As: &other})
+	refuses(t, s, &bad, "must be one of its 2 stages")
+}
+
 // BenchmarkGrow is a stage of a job that has grown by as many stages before, from its arrival to the end of its only
 // task.
 func BenchmarkGrow(b *testing.B) {

@@ -19,12 +19,17 @@ type Heartbeats struct {
 	Launch time.Duration
 }
 
+// launch returns when a job collects a grant of that time.
+func (h *Heartbeats) launch(submitted, booked timeline.Time) timeline.Time {
+	if h.Launch == 0 {
+		return booked
+	}
+	every := timeline.Time(h.Launch)
+	return submitted + ((booked-submitted)/every+1)*every
+}
+
 // LaunchTime returns when a task should begin to run, from the times at which its job was submitted and the task was
 // booked.
 func (s *Snapshot) LaunchTime(submitted, booked timeline.Time) timeline.Time {
-	if s.Heartbeats.Launch > 0 {
-		every := timeline.Time(s.Heartbeats.Launch)
-		booked = submitted + ((booked-submitted)/every+1)*every
-	}
-	return booked.Add(s.LaunchDelay)
+	return s.Heartbeats.launch(submitted, booked).Add(s.LaunchDelay)
 }

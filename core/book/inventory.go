@@ -30,7 +30,7 @@ func (s *Snapshot) Inventory(now timeline.Time) (all []cluster.Event) {
 	}
 	var running []*TaskState
 	for _, j := range s.Jobs {
-		all = append(all, j.inventory(now)...)
+		all = append(append(all, j.inventory(now)...), j.suited()...)
 		running = append(running, j.Tasks...)
 	}
 	slices.SortStableFunc(running, func(a, b *TaskState) int {

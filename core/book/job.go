@@ -1,6 +1,8 @@
 package book
 
 import (
+	"iter"
+
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -24,6 +26,16 @@ type StageState struct {
 	later       []again // failed, to run again from a time on, the first first; they are not Pending
 	attempts    map[int32]int
 }
+
+// reached is how far a job has come in a list of stages that may grow.
+type reached struct {
+	passed int  // stages before this one have ended
+	grown  bool // the job is a copy of what was submitted, and owns the list of its stages
+}
+
+// FirstLeft returns the first stage that has not ended, the number of stages if there is none. A loop over what a job
+// has left need not look at earlier stages, of which a job that grows may have thousands.
+func (r *reached) FirstLeft() int { return r.passed }
 
 // JobState is a job as the engine knows it. Policies read it and never write to it.
 type JobState struct {
@@ -50,13 +62,14 @@ type JobState struct {
 	Since timeline.Time
 	// Estimate is the last estimate by a policy that estimates ends of jobs.
 	Estimate Estimate
+	// Suits are the nodes that suit the job better than others or worse, in ascending order.
+	Suits []Suit
 	// Backoff is set while a policy lets the job have fewer nodes than it could use: see Plan.BackOff.
 	Backoff *Backoff
 	Started timeline.Time // first launch; meaningful from StatusRunning on
 	Finish  timeline.Time // meaningful when Status.Ended()
 
-	passed int  // stages before this one have ended
-	grown  bool // Job is a copy of what was submitted, and owns the list of its stages
+	reached
 	paused paused
 	begun  bool // one of its tasks was started, perhaps before an engine took the job over
 	// retries orders jobs with tasks that pause between attempts by when that began; 0 if it has none.
@@ -85,6 +98,17 @@ func (j *JobState) NextStage() (stage int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// ReadyStages yields the stages of which a task may start now, in their order.
+func (j *JobState) ReadyStages() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := j.passed; i < len(j.Stages) && !j.Status.Ended(); i++ {
+			if j.Ready(i) && !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // Ready reports whether a task of the stage may start now.

@@ -8,15 +8,17 @@ import (
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// Where the policy grants CPU as a weight, a container may use what its stage requests, at most what its node has. It
-// keeps that for life, also under a policy that does not.
+// Where the policy grants CPU as a weight, a container may use what its stage requests, and where its stage states more
+// as its most, that; at most what its node has. It keeps that for life, also under a policy that does not.
 func TestMostCPU(t *testing.T) {
 	for _, c := range []struct {
-		weighs      bool
-		ideal, want resource.Amount // cores
-	}{{false, 2, 0}, {true, 2, 2}, {true, 9, 4}} {
+		weighs            bool
+		ideal, most, want resource.Amount // cores
+	}{{false, 2, 0, 0}, {true, 2, 0, 2}, {true, 9, 0, 4}, {false, 2, 3, 3},
+		{false, 2, resource.MostCPU / resource.Core, 4},
+		{false, 2, 2, 0}, {true, 2, 3, 3}, {true, 2, 2, 2}} {
 		s, j := newSnapshot(), growing(cluster.Regular)
-		j.Stages[0].Ideal = gb(c.ideal, 4)
+		j.Stages[0].Ideal, j.Stages[0].MaxCPU = gb(c.ideal, 4), c.most*resource.Core
 		s.Weighs = c.weighs
 		events := []cluster.Event{joins(0), {Kind: cluster.JobSubmitted, NewJob: j}, {Kind: cluster.Synced}}
 		for i := range events {

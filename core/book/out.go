@@ -30,12 +30,12 @@ func (t *TaskState) lendsMemory() resource.Amount {
 	if !t.pagesOut() {
 		return 0
 	}
-	return min(t.Out, t.Grant[resource.Memory])
+	return t.PagedOut.left(t.Grant[resource.Memory])
 }
 
 // returns is how much memory is to come back to a task. Its node holds the task until that is free.
 func (t *TaskState) returns() resource.Amount {
-	return max(0, min(t.Out, t.Grant[resource.Memory])-t.PagedOutLent)
+	return max(0, t.PagedOut.left(t.Grant[resource.Memory])-t.PagedOutLent)
 }
 
 // relendMemory gives memory that has left a task to its node, or takes it back. If other tasks use it, the node is

@@ -100,12 +100,9 @@ func (p *Plan) start(j *JobState, stage int, n *NodeState, grant resource.Vector
 	default:
 		id := cluster.TaskID{Job: j.ID, Stage: int32(stage), Index: j.Progress[stage].nextIndex()}
 		t := p.book(p.now, j, id, n, grant, byPhase)
-		if p.Weighs {
-			t.MostCPU = min(j.Stages[stage].Ideal[resource.CPU], n.Capacity[resource.CPU])
-		}
+		t.MostCPU = min(p.mostCPU(&j.Stages[stage]), n.Capacity[resource.CPU])
 		d := p.add(cluster.Start, id, n.ID, why)
-		d.Grant, d.Duration, d.Envelope = grant, t.Duration,
-			j.Envelope(stage, grant[resource.Memory], n.Capacity[resource.Memory])
+		d.Grant, d.Duration, d.Envelope = grant, t.Duration, p.Envelope(j.Job, stage, grant[resource.Memory], &n.Node)
 		d.ByPhase, d.Envelope.MostCPU = byPhase, t.MostCPU
 		t.Decision = d.ID
 		if j.Stages[stage].Together {
@@ -115,6 +112,17 @@ func (p *Plan) start(j *JobState, stage int, n *NodeState, grant resource.Vector
 		return t
 	}
 	return nil
+}
+
+// mostCPU is what a task of a stage may use of CPU on a node that has enough; 0 is what it is granted.
+func (p *Plan) mostCPU(s *cluster.Stage) (most resource.Amount) {
+	if s.MaxCPU > s.Ideal[resource.CPU] {
+		most = s.MaxCPU
+	}
+	if p.Weighs {
+		most = max(most, s.Ideal[resource.CPU])
+	}
+	return most
 }
 
 // Reserve reserves n for a stage of j.

@@ -18,6 +18,9 @@ type Mark struct {
 	At  timeline.Time
 }
 
+// Since reports whether the task was chosen, at a time or later.
+func (m Mark) Since(from timeline.Time) bool { return m.Set && m.At >= from }
+
 // Mark records that t is chosen for preemption now. A policy ends t only if t stays chosen.
 func (p *Plan) Mark(t *TaskState) { t.Mark = Mark{true, p.now} }
 

@@ -10,7 +10,7 @@ import (
 // Progress returns how far a running task has come.
 func (t *TaskState) Progress() cluster.Progress {
 	p := cluster.Progress{Phase: t.Phase, PhaseSince: t.PhaseSince, SuspendedBy: t.SuspendedBy,
-		SuspendedSince: t.SuspendedSince, SuspendedFor: t.SuspendedFor}
+		SuspendedSince: t.SuspendedSince, SuspendedFor: t.SuspendedFor, Holding: t.Holding}
 	switch {
 	case t.end == timeline.Never:
 	case t.Throttled != nil:
@@ -30,6 +30,8 @@ func (j *JobState) checkProgress(id cluster.TaskID, p *cluster.Progress) error {
 		return fmt.Errorf("in phase %d, and its stage has a forecast of %d phases", p.Phase, len(j.Stages[id.Stage].Phases))
 	case p.SuspendedFor < 0 || p.SuspendedBy > cluster.AllHolders:
 		return fmt.Errorf("stood still for %v, held by %s", p.SuspendedFor, p.SuspendedBy)
+	case p.Held < 0:
+		return fmt.Errorf("holds %d bytes", p.Held)
 	}
 	return nil
 }
@@ -39,6 +41,7 @@ func (t *TaskState) resume(now timeline.Time, p *cluster.Progress) {
 	since, ends := now, t.end
 	if p != nil {
 		t.enter(p.Phase, p.PhaseSince)
+		t.Holding = p.Holding
 		t.SuspendedFor = p.SuspendedFor
 		t.Suspended, t.SuspendedBy, t.SuspendedSince = p.SuspendedBy != 0, p.SuspendedBy, p.SuspendedSince
 		if p.Ends != 0 {

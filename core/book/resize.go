@@ -53,7 +53,8 @@ func (r *Resized) counts() resource.Vector {
 // amount until the order is carried out, and must be free, unless the memory of the task has left: then it is lent
 // until the task goes on. A later Resize of the task replaces an earlier one; if that was not carried out yet, it is
 // answered with DecisionSuperseded. A Resize that fails restores the grant. A Resize of a task that is being killed,
-// or whose memory is to come back, or to the grant that it has, is ignored.
+// or whose memory is to come back, or to the grant that it has, is ignored. A change of memory renews a
+// reservation that is learned.
 func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
 	if t.Killing || t.returns() > 0 || grant == t.WantedGrant() {
 		return
@@ -89,9 +90,10 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
 		p.fail("resize task %s to %v: it needs %d bytes more, and node %q has %d", t.ID, grant, more, t.Node.Name, unused)
 		return
 	}
+	t.renew(p.now, grant[resource.Memory], why)
 	t.Resized = &newer
 	d := p.add(cluster.Resize, t.ID, t.Node.ID, why)
-	d.Grant, d.Envelope = grant, t.Job.Envelope(int(t.ID.Stage), grant[resource.Memory], t.Node.Capacity[resource.Memory])
+	d.Grant, d.Envelope = grant, p.Envelope(t.Job.Job, int(t.ID.Stage), grant[resource.Memory], &t.Node.Node)
 	d.Envelope.MostCPU = t.MostCPU
 	p.regrant(p.now, t, counts)
 }
@@ -127,7 +129,7 @@ func (s *Snapshot) regrant(now timeline.Time, t *TaskState, grant resource.Vecto
 // memory is.
 func (s *Snapshot) size(t *TaskState) {
 	stage := t.Stage()
-	was, is := t.UnderSized, !t.ByPhase && t.Grant[resource.Memory] < stage.Ideal[resource.Memory]
+	was, is := t.UnderSized, !t.ByPhase && t.Job.UnderSized(int(t.ID.Stage), t.Grant[resource.Memory])
 	switch t.UnderSized = is; {
 	case is && !was:
 		t.Node.UnderSizedDisk += stage.Elasticity.DiskRate

@@ -37,15 +37,28 @@ func (s *Snapshot) pauseAfter(j *JobState, stage int32, next again) {
 	p := &j.Progress[stage]
 	at, _ := slices.BinarySearchFunc(p.later, next.at+1, again.compare)
 	p.later = slices.Insert(p.later, at, next)
-	r := &s.retries
-	if len(r.ends) == 0 || next.at < r.first {
-		r.first = next.at
+	s.retries.add(j, next.at, stage)
+}
+
+// add notes that a task of a job pauses until a time.
+func (r *retries) add(j *JobState, until timeline.Time, stage int32) {
+	if len(r.ends) == 0 || until < r.first {
+		r.first = until
 	}
 	if j.retries == 0 {
 		r.jobs++
 		j.retries = r.jobs
 	}
-	r.ends.Push(next.at, 0, pausing{j.ID, stage})
+	r.ends.Push(until, 0, pausing{j.ID, stage})
+}
+
+// wakes returns when a step is needed for the next attempt; ok is false if none is, or one was requested.
+func (r *retries) wakes(now timeline.Time) (at timeline.Time, ok bool) {
+	if len(r.ends) == 0 || r.first <= now || r.first == timeline.Never || r.woken > now && r.woken <= r.first {
+		return 0, false
+	}
+	r.woken = r.first
+	return r.first, true
 }
 
 // pausesUntil reports whether a task of a stage pauses until a time.
@@ -129,10 +142,8 @@ func (j *JobState) forQuota(s *StageState) {
 
 // wakeForRetry requests a step when the next attempt may begin, unless one was requested.
 func (p *Plan) wakeForRetry() {
-	r := &p.retries
-	if len(r.ends) > 0 && r.first > p.now && r.first < timeline.Never && (r.woken <= p.now || r.woken > r.first) {
-		r.woken = r.first
-		p.Wake(r.first, cluster.Because(cluster.RetryDue))
+	if at, ok := p.retries.wakes(p.now); ok {
+		p.Wake(at, cluster.Because(cluster.RetryDue))
 	}
 }
 

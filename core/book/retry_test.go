@@ -116,3 +116,46 @@ func BenchmarkRetryDue(b *testing.B) {
 		})
 	}
 }
+
+// A job fails at once after an end that is not tried again, and else when it has no attempt left.
+func TestRetryOn(t *testing.T) {
+	for _, c := range []struct {
+		on      cluster.RetryOn
+		ends    cluster.Outcome
+		retried bool
+	}{
+		{cluster.RetryOnAny, cluster.Failed, true},
+		{cluster.RetryOnAny, cluster.OutOfMemory, true},
+		{cluster.RetryOnOOM, cluster.OutOfMemory, true},
+		{cluster.RetryOnOOM, cluster.Failed, false},
+		{cluster.RetryOnOOM, cluster.Killed, false},
+		{cluster.RetryOnOOM, cluster.Lost, true}, // no attempt, as the next
+		{cluster.RetryOnOOM, cluster.Preempted, true},
+		{cluster.RetryOnError, cluster.OutOfMemory, false},
+		{cluster.RetryOnError, cluster.Failed, true},
+	} {
+		t.Run(fmt.Sprintf("%s/%s", c.on, c.ends), func(t *testing.T) {
+			s := newSnapshot()
+			job := twoStages(1)
+			job.Stages, job.MaxAttempts, job.RetryOn, job.RetryDelay = job.Stages[:1], 2, c.on, 0
+			job.Stages[0].Tasks = 1
+			apply := func(events ...cluster.Event) {
+				t.Helper()
+				for i := range events {
+					if err := s.apply(0, &events[i]); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			apply(joins(0), cluster.Event{Kind: cluster.JobSubmitted, NewJob: job}, cluster.Event{Kind: cluster.Synced})
+			j := s.Jobs[0]
+			p := newPlan(0, s, 0)
+			id := p.Start(j, 0, s.Nodes[0], resource.GB, cluster.BecauseFits(resource.GB)).ID
+			apply(cluster.Event{Kind: cluster.DecisionDone, Task: id},
+				cluster.Event{Kind: cluster.TaskEnded, Task: id, Outcome: c.ends})
+			if got := j.Status != cluster.StatusFailed && j.Progress[0].Pending == 1; got != c.retried {
+				t.Errorf("it is %s, want that it is tried again: %v", j.Status, c.retried)
+			}
+		})
+	}
+}

@@ -67,11 +67,12 @@ type Changes struct {
 	Answered   []cluster.NodeID // a question about them was answered
 	// on which a task was launched, resized, entered a phase, stopped or went on, or was ordered to stop or go on
 	Progress []cluster.NodeID
-	Jobs     []*JobState // new, ended, or with a different consumption or different runnable tasks
-	Demand   bool        // some job has new runnable tasks, and nodes that did not change may take them
-	Arrived  bool        // a job was submitted or cancelled
-	Tasks    bool        // a task was launched or ended
-	Woken    bool        // the time of a Wake decision has come
+	Holds    []cluster.NodeID // on which a task holds more or less memory than was known
+	Jobs     []*JobState      // new, ended, or with a different consumption or different runnable tasks
+	Demand   bool             // some job has new runnable tasks, and nodes that did not change may take them
+	Arrived  bool             // a job was submitted or cancelled
+	Tasks    bool             // a task was launched or ended
+	Woken    bool             // the time of a Wake decision has come
 }
 
 // reset empties c. The lists one by one only get another length, which is faster than a new Changes with the same
@@ -82,14 +83,15 @@ func (c *Changes) reset() {
 	c.Pressed = c.Pressed[:0]
 	c.Answered = c.Answered[:0]
 	c.Progress = c.Progress[:0]
+	c.Holds = c.Holds[:0]
 	c.Jobs = c.Jobs[:0]
 	c.Demand, c.Arrived, c.Tasks, c.Woken = false, false, false, false
 }
 
 // newSnapshot returns an empty cluster.
 func newSnapshot() *Snapshot {
-	return &Snapshot{Estimates: Estimates{StaleSince: timeline.Never}, byJob: map[cluster.JobID]*JobState{},
-		byName: map[string]*NodeState{}}
+	return &Snapshot{Estimates: Estimates{StaleSince: timeline.Never, Latest: timeline.Never},
+		byJob: map[cluster.JobID]*JobState{}, byName: map[string]*NodeState{}}
 }
 
 // Job returns the job with the given id if it has not ended.

@@ -55,6 +55,8 @@ func (s *Snapshot) apply(now timeline.Time, e *cluster.Event) error {
 		return s.pause(e.Node, e.Kind == cluster.NodePaused)
 	case cluster.NodePressed:
 		return s.press(e.Node, e.Condition().Bound)
+	case cluster.NodeSuits:
+		return s.suit(e.Node, e.Job, e.Condition())
 	case cluster.TaskPhase:
 		return s.enterPhase(now, e)
 	case cluster.TaskSuspended:
@@ -63,6 +65,8 @@ func (s *Snapshot) apply(now timeline.Time, e *cluster.Event) error {
 		return s.goOn(now, e.Task)
 	case cluster.TaskIdle:
 		return s.idle(now, e.Task, e.Condition().Idle)
+	case cluster.TaskHolds:
+		return s.holds(e.Task, e.Held)
 	case cluster.TaskPagedOut:
 		return s.takeOut(e.Task, e.Condition().Out)
 	case cluster.JobPaused:
@@ -127,6 +131,9 @@ func (s *Snapshot) leave(now timeline.Time, id cluster.NodeID) error {
 		s.unreserve(n)
 	}
 	n.Gone, n.Asked, n.Leveled = true, nil, nil
+	for _, j := range s.Jobs {
+		j.suit(Suit{Node: id})
+	}
 	s.recount()
 	s.reindex(n)
 	return nil
@@ -241,6 +248,9 @@ func (s *Snapshot) submit(job *cluster.Job) error {
 		if job.Stages[i].Coordinator {
 			j.Steered = false
 		}
+	}
+	if job.Drives { // Stages that demand nothing have ended, as far as is known.
+		j.conclude()
 	}
 	at, _ := slices.BinarySearchFunc(s.Jobs, job.ID, byID)
 	s.Jobs = slices.Insert(s.Jobs, at, j)
@@ -385,7 +395,8 @@ func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 		s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
 		s.demand()
 	}
-	s.Changes.Tasks, s.Estimates.StaleSince = true, min(s.Estimates.StaleSince, at)
+	s.Changes.Tasks = true
+	s.Estimates.stale(at)
 	s.Changes.Progress = append(s.Changes.Progress, t.Node.ID)
 }
 
@@ -624,7 +635,7 @@ func (s *Snapshot) fail(now, ended timeline.Time, j *JobState, id cluster.TaskID
 			p.attempts = map[int32]int{}
 		}
 		p.attempts[id.Index]++
-		if p.attempts[id.Index] >= max(1, j.MaxAttempts) {
+		if p.attempts[id.Index] >= max(1, j.MaxAttempts) || !j.RetryOn.After(outcome) {
 			s.stop(now, j, cluster.StatusFailed)
 			return
 		}

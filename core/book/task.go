@@ -33,8 +33,8 @@ type TaskState struct {
 	inNode, inJob int32 // positions in Node.Tasks and Job.Tasks
 
 	Node *NodeState
-	// MostCPU is as that of its envelope, throughout its run: what its stage requests, at most what its node has, if it
-	// was started by a policy that grants CPU as a weight.
+	// MostCPU is as that of its envelope, throughout its run: the MaxCPU of its stage if that is more than it requests,
+	// and else what it requests if it was started by a policy that grants CPU as a weight; at most what its node has.
 	MostCPU resource.Amount
 	// Duration is the estimated run time with this grant; 0 is unknown.
 	Duration time.Duration
@@ -50,11 +50,12 @@ type TaskState struct {
 	Orders
 }
 
-// Reached is the phase that a running task is known to have reached.
+// Reached is what a running task is known to have come to.
 type Reached struct {
 	// Phase is an index of the Phases of its stage, and PhaseSince is when it entered that phase, at first Launched.
 	Phase      int32
 	PhaseSince timeline.Time
+	cluster.Holding
 }
 
 // enter records that a task entered a phase at a time.
@@ -88,6 +89,9 @@ type PagedOut struct {
 	// PagedOutLent is the part others may use; all of it until page-in is ordered.
 	Out, PagedOutLent resource.Amount
 }
+
+// left returns how much of a grant of memory has left the node.
+func (o *PagedOut) left(grant resource.Amount) resource.Amount { return min(o.Out, grant) }
 
 // Orders are the newest orders about a running task, by the field of what is wanted of it.
 type Orders struct {

@@ -150,5 +150,5 @@ func (s *Snapshot) progressed(now timeline.Time, t *TaskState) {
 	t.Node.Version++
 	t.Job.Version++
 	s.Changes.Progress = append(s.Changes.Progress, t.Node.ID)
-	s.Estimates.StaleSince = min(s.Estimates.StaleSince, now)
+	s.Estimates.stale(now)
 }

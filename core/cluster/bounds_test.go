@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"encoding"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // runnable is a job within all bounds.
@@ -41,6 +44,10 @@ func TestBoundsOfEveryJob(t *testing.T) {
 		{func(s *Stage) { s.HeartbeatTimeout = LongestTime }, func(s *Stage) { s.HeartbeatTimeout++ }, "heartbeat_timeout"},
 		{func(s *Stage) { s.Elasticity.Factor = MostSlowdown }, func(s *Stage) { s.Elasticity.Factor *= 2 },
 			"elasticity slowdown 2e+06: must be at most 1000000"},
+		{func(s *Stage) {
+			s.Elasticity = Elasticity{Kind: Points, Points: []ElasticityPoint{{resource.MostMemory, 1}}}
+		}, func(s *Stage) { s.Elasticity.Points[0].Memory++ }, "elasticity point 1 memory 1000000000000000001B: must be at " +
+			"most 1000PB"},
 		{func(s *Stage) { s.Elasticity.DiskRate = resource.MostRate }, func(s *Stage) { s.Elasticity.DiskRate++ },
 			"elasticity disk_rate"},
 	}
@@ -96,7 +103,7 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 		{func(j *Job) { j.Stages[0].HeartbeatTimeout = 1 }, "heartbeat_timeout 1ns: must be at least 2s"},
 		{func(j *Job) { j.Stages[0].Tasks = MostRunTasks + 1 }, "tasks 100001: must be at most 100000"},
 		{func(j *Job) { j.Stages = make([]Stage, MostRunStages+1) }, "stages 10001: must be at most 10000"},
-		{func(j *Job) { j.MaxAttempts = MostAttempts + 1 }, "max_attempts 1001: must be 0 to 1000"},
+		{func(j *Job) { j.MaxAttempts = MostAttempts + 1 }, "retry 1000: must be 0 to 999"},
 		{func(j *Job) { j.Weight = MostWeight + 1 }, "weight 1.000001e+06: must be a number from 0 to 1000000"},
 		{func(j *Job) { j.Name = strings.Repeat("x", LongestName+1) }, "job name \"xxx"},
 		{func(j *Job) { j.Name = "evil\x1b[2J" }, `job name "evil\x1b[2J": must be`},
@@ -120,5 +127,56 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 	j.Stages[0].Ideal, j.Stages[0].MinMemory = resource.Of(0, 1), 0
 	if err := j.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// No field of a job or of its stages takes a value beyond its bounds: an enumeration none that it does not have, an
+// amount and a time none that is negative or too large. The error is one sentence that names the field.
+func TestBoundsOfEveryField(t *testing.T) {
+	base := func() *Job {
+		j := runnable()
+		s := &j.Stages[0]
+		s.MaxMemory = 0 // which only one class may have
+		s.Phases = []Phase{{Duration: time.Minute, Demand: s.Ideal}}
+		s.Elasticity = Elasticity{Kind: Points, Points: []ElasticityPoint{{resource.MiB, 3}, {s.Ideal[resource.Memory], 1}}}
+		return j
+	}
+	if err := base().CheckRuns(); err != nil {
+		t.Fatal(err)
+	}
+	// each calls f with a setter of every number in a value that is bounded by its type.
+	var each func(path string, v func(*Job) reflect.Value, f func(path string, set func(*Job, int64), values []int64))
+	each = func(path string, v func(*Job) reflect.Value, f func(string, func(*Job, int64), []int64)) {
+		is := v(base())
+		switch text := reflect.TypeFor[encoding.TextUnmarshaler](); {
+		case is.Type() == reflect.TypeFor[Provenance]() || is.Type() == reflect.TypeFor[timeline.Time](): // no request has it
+		case is.Kind() == reflect.Uint8 && is.Addr().Type().Implements(text):
+			f(path, func(j *Job, a int64) { v(j).SetUint(uint64(a)) }, []int64{255})
+		case is.Type() == reflect.TypeFor[resource.Amount]() || is.Type() == reflect.TypeFor[time.Duration]():
+			f(path, func(j *Job, a int64) { v(j).SetInt(a) }, []int64{-1, math.MinInt64, math.MaxInt64})
+		case is.Kind() == reflect.Struct:
+			for i := range is.NumField() {
+				each(path+"."+is.Type().Field(i).Name, func(j *Job) reflect.Value { return v(j).Field(i) }, f)
+			}
+		case is.Kind() == reflect.Slice || is.Kind() == reflect.Array:
+			for i := range is.Len() {
+				each(fmt.Sprintf("%s[%d]", path, i), func(j *Job) reflect.Value { return v(j).Index(i) }, f)
+			}
+		}
+	}
+	seen := 0
+	each("job", func(j *Job) reflect.Value { return reflect.ValueOf(j).Elem() },
+		func(path string, set func(*Job, int64), values []int64) {
+			for _, a := range values {
+				seen++
+				j := base()
+				set(j, a)
+				if err := j.CheckRuns(); err == nil || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s = %d: %v", path, a, err)
+				}
+			}
+		})
+	if seen < 60 {
+		t.Errorf("only %d values were tried", seen)
 	}
 }

@@ -10,8 +10,6 @@ import (
 // empty if the backend can do it; otherwise it is one clause on why not, for whoever asks for it. The zero value can do
 // all.
 type Capabilities struct {
-	// Swap takes memory of programs that they cannot give back. Containers of class FLEX need it.
-	Swap string
 	// PrivateTmp and NoNetwork isolate programs: see Command.
 	PrivateTmp, NoNetwork string
 	// Input connects a client to the standard input of a program: see Launch.

@@ -20,9 +20,9 @@ type Command struct {
 	// after its end. NoNetwork says that it has a network of its own, in which there is nothing.
 	PrivateTmp bool `json:"private_tmp,omitempty" yaml:"private_tmp" doc:"whether the program has folders of its own in place of /tmp and /var/tmp, which are removed after its end"`
 	NoNetwork  bool `json:"no_network,omitempty" yaml:"no_network" doc:"whether the program can connect to nothing but itself"`
-	// Runtime is JVM if the program is java, whose heap fits the grant if the job runs as REGULAR: see AsRegular. Empty
-	// means nothing of the kind, as in every REGULAR job. In a FLEX container every java gets a heap: see WithHeaps.
-	Runtime string `json:"runtime,omitempty" yaml:"runtime" form:"jvm" doc:"jvm: java gets a heap, too, if the job runs as regular for lack of swap; in a flex container it always does"`
+	// Runtime is JVM if the program is java. It is checked and changes nothing: every java in a FLEX container gets a
+	// heap, see WithHeaps.
+	Runtime string `json:"runtime,omitempty" yaml:"runtime" form:"jvm" doc:"jvm: the program is java; it changes nothing, since in a flex container every java gets a heap"`
 }
 
 // HasCommands reports whether the stages of j have commands, so that j can be run.

@@ -78,7 +78,16 @@ type Exit struct {
 	OOMKills  int64         `json:"oom_kills,omitempty" doc:"processes that the kernel killed for lack of memory"`
 	Refused   int64         `json:"refused_processes,omitempty" doc:"processes and threads that the kernel refused because the container had as many as it may"`
 	// Peak is the container's largest use of memory, including page cache; 0 is unknown.
-	Peak    resource.Amount `json:"peak_memory_bytes,omitempty" doc:"largest use of memory, page cache included; omitted if unknown"`
+	Peak resource.Amount `json:"peak_memory_bytes,omitempty" doc:"largest use of memory, page cache included; omitted if unknown"`
+	// Held is what it needed at least, with what was in swap, when it ended for want of memory, or to give its room to
+	// others; 0 is unknown.
+	Held resource.Amount `json:"held_memory_bytes,omitempty" doc:"memory in use, with swap, when it ended for want of memory or to give its room to others; omitted if it ended otherwise"`
+	// Quota is the memory quota of its user if the container ended for want of memory and could grow no more because of
+	// it; else 0.
+	Quota resource.Amount `json:"memory_quota_bytes,omitempty" doc:"the memory quota of its user, if that was used up when it ended for want of memory; else omitted"`
+	// Used is the most that the container held, as far as was measured, without page cache but with what was in swap; 0
+	// is unknown. It is a lower bound: of what grows and shrinks between two samples, the largest process is seen.
+	Used    resource.Amount `json:"used_memory_bytes,omitempty" doc:"the most that it held in memory and in swap, without page cache, by samples and its largest process; omitted if unknown"`
 	CPUTime time.Duration   `json:"cpu_time_ns,omitempty"`
 	// Started and Ended are when the program began and ended; Started is 0 if it never began.
 	Started timeline.Time `json:"started_ns,omitempty" doc:"when the program began; omitted if it never did"`

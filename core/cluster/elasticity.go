@@ -182,9 +182,14 @@ func (e *Elasticity) check() *WrongField {
 			return wrong("points", 0, "must be at least one")
 		}
 		for i, p := range e.Points {
-			if p.Memory <= 0 || (i > 0 && p.Memory <= e.Points[i-1].Memory) {
-				return wrong(fmt.Sprintf("point %d memory", i+1), resource.FormatMemoryExact(p.Memory),
-					"must be positive and ascending")
+			memory := func(must string) *WrongField {
+				return wrong(fmt.Sprintf("point %d memory", i+1), resource.FormatMemoryExact(p.Memory), must)
+			}
+			switch {
+			case p.Memory <= 0 || (i > 0 && p.Memory <= e.Points[i-1].Memory):
+				return memory("must be positive and ascending")
+			case p.Memory > resource.MostMemory:
+				return memory("must be at most " + resource.FormatMemoryExact(resource.MostMemory))
 			}
 			if !(p.Slowdown > 0) || math.IsInf(p.Slowdown, 0) {
 				return wrong(fmt.Sprintf("point %d slowdown", i+1), p.Slowdown, "must be a positive number")

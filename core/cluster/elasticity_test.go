@@ -192,7 +192,7 @@ func TestJobCheck(t *testing.T) {
 	}{
 		{stage(func(*Stage) {}), ""},
 		{&Job{Name: "A"}, `job "A" stages: must be at least one`},
-		{&Job{Name: "A", MaxAttempts: -1, Stages: []Stage{{Tasks: 1, Ideal: ideal}}}, "max_attempts -1: must be 0 to 1000"},
+		{&Job{Name: "A", MaxAttempts: -1, Stages: []Stage{{Tasks: 1, Ideal: ideal}}}, "retry -2: must be 0 to 999"},
 		{&Job{Name: "A", Weight: math.NaN(), Stages: []Stage{{Tasks: 1, Ideal: ideal}}}, "weight NaN: must be"},
 		{&Job{Name: "A", Weight: math.Inf(1), Stages: []Stage{{Tasks: 1, Ideal: ideal}}}, "weight +Inf: must be"},
 		{&Job{Name: "A", Weight: -1, Stages: []Stage{{Tasks: 1, Ideal: ideal}}}, "weight -1: must be"},

@@ -28,6 +28,21 @@ type Envelope struct {
 	// than it is granted: then its grant of CPU is its weight alone. Otherwise, and if MostCPU is 0, its grant is its
 	// limit, too.
 	MostCPU resource.Amount `json:"most_cpu_millicores,omitempty"`
+	// Requeue says that the memory manager may end the container where no memory can be had otherwise, because its task
+	// runs again: see Job.MayRequeue. FLEX only.
+	Requeue bool `json:"requeue,omitempty"`
+	// Need is the most memory that the container is known to need, bytes; 0 is unknown, and counts as Max. FLEX only.
+	Need resource.Amount `json:"need_bytes,omitempty"`
+	// Owner is the user whose container it is; it may be empty for a REGULAR one. Quota is the most memory that the
+	// containers of the owner may grow to together on the node, bytes; 0 is no bound. Each has its Min in any case.
+	Owner string          `json:"owner,omitempty"`
+	Quota resource.Amount `json:"quota_bytes,omitempty"`
+}
+
+// Within returns e for a node on which the containers of its owner may grow to the given bytes together.
+func (e Envelope) Within(owner string, quota resource.Amount) Envelope {
+	e.Owner, e.Quota, e.Max = owner, quota, max(e.Min, min(e.Max, quota))
+	return e
 }
 
 // Envelope returns the envelope of a container of a stage that is granted the given bytes, on a node with the given
@@ -43,6 +58,17 @@ func (j *Job) Envelope(stage int, granted, node resource.Amount) Envelope {
 	if most == 0 || most > node {
 		most = node
 	}
-	e.Class, e.Max, e.Duration = Flex, max(granted, most), s.Duration
+	e.Class, e.Owner, e.Max, e.Duration = Flex, j.Owner, max(granted, most), s.Duration
+	e.Requeue = j.MayRequeue(stage)
+	if s.Reserved != nil && s.Reserved.Known() {
+		e.Need = granted
+	}
 	return e
+}
+
+// MayRequeue reports whether a task of a stage may be ended for the memory that it holds, and run again: one of several
+// tasks, or of a job that may fail and run again, unless none of its programs may start twice. A job of one task that
+// runs once may if Requeue says so.
+func (j *Job) MayRequeue(stage int) bool {
+	return !j.AtMostOnce && !j.Drives && (j.Requeue || j.MaxAttempts > 1 || j.Stages[stage].Tasks > 1)
 }

@@ -54,6 +54,10 @@ const (
 	NodeLeftover // Node, Held: how much of its memory outlives the containers that have used it
 	// Task, Found: whether its programs have nothing to do from now on (Idle); it lends its cores while they have not
 	TaskIdle
+	TaskHolds // Task, Held: the memory that its programs hold now, noticeably more or less than was last reported
+	// Node, Job, Found: whether Node keeps something of Job, so that a task of it starts sooner there (Keeps), and whether
+	// what Job ran there has failed (Fails)
+	NodeSuits
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat",
@@ -62,7 +66,8 @@ var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "j
 	"task-phase", "task-suspended", "task-resumed", "job-revised",
 	"node-pressed",
 	"job-paused", "job-resumed",
-	"answered", "task-paged-out", "quotas-set", "node-reserved", "job-grew", "continued", "node-leftover", "task-idle"}
+	"answered", "task-paged-out", "quotas-set", "node-reserved", "job-grew", "continued", "node-leftover", "task-idle",
+	"task-holds", "node-suits"}
 
 // NumEventKinds and NumOutcomes are one more than the last of each.
 const (
@@ -142,10 +147,10 @@ type Event struct {
 	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
-	// TaskAdopted, NodePressed, TaskPhase, TaskPagedOut, TaskIdle, JobPaused, QuotasSet, JobGrew; nil is the zero
-	// Condition
+	// TaskAdopted, NodePressed, NodeSuits, TaskPhase, TaskPagedOut, TaskIdle, JobPaused, QuotasSet, JobGrew; nil is the
+	// zero Condition
 	Found *Condition `json:"found,omitempty"`
-	// NodeMemory: the sum of the limits of its containers; NodeLeftover; bytes
+	// NodeMemory: the sum of the limits of its containers; NodeLeftover, TaskHolds; bytes
 	Held   resource.Amount `json:"held_bytes,omitempty"`
 	Detail string          `json:"detail,omitempty"`
 	// number of the run of Task, with drivers that run containers; see ContainerID
@@ -196,6 +201,8 @@ type Condition struct {
 	Out        resource.Amount `json:"out_bytes,omitempty"` // memory of its grant that has left
 	Stays      string          `json:"stays,omitempty"`     // one clause on why not all of it has left
 	Idle       bool            `json:"idle,omitempty"`      // its programs have nothing to do
+	Keeps      bool            `json:"keeps,omitempty"`     // the node keeps something of the job
+	Fails      bool            `json:"fails,omitempty"`     // what the job ran on the node has failed
 	// how far the task had come; nil is unknown. Of a TaskPhase only PhaseSince counts, and nil is now.
 	Progress *Progress `json:"progress,omitempty"`
 	// MostCPU is as in the envelope of the task.

@@ -1,6 +1,10 @@
 package cluster
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bellows-rm/bellows/core/resource"
+)
 
 // Demand is how many tasks of a stage run or could run now, in a job that starts its own tasks: for each of them it
 // could use an executor.
@@ -13,6 +17,12 @@ import "slices"
 type Demand struct {
 	Stage int `json:"stage"`
 	Tasks int `json:"tasks"` // at least 0
+	// Coming says that the tasks are not demanded yet: it is the number that the stage will have.
+	Coming bool `json:"coming,omitempty"`
+	// As is what the stage is from now on: another one can take its number when its tasks have all ended, so that a job
+	// that goes on for long need not have many. Executors that are attached stay. Its parents may have any other number,
+	// and its tasks are those of the demand. nil changes nothing.
+	As *Stage `json:"as,omitempty"`
 }
 
 // Growth is how an open job grows: it gets more tasks in stages that it has, then more stages, and then it may close.
@@ -47,24 +57,44 @@ func (j *Job) Grow(g *Growth) {
 	}
 	j.Stages = append(j.Stages, g.Stages...)
 	for _, d := range g.Demands {
+		if d.As != nil {
+			j.Stages[d.Stage] = *d.As
+		}
 		j.Stages[d.Stage].Tasks = d.Tasks
 	}
-	for i := range j.Stages {
-		if j.Drives && g.Closes {
+	if j.Drives && g.Closes {
+		for i := range j.Stages {
 			j.Stages[i].Tasks = 0
 		}
 	}
 	j.Open = j.Open && !g.Closes
 }
 
-// Revised returns a copy of j with the forecasts of another version of it: per stage, duration, phases and where they
-// come from. Nothing else of j may change while it waits.
+// Revised returns a copy of j with what another version of it expects of its tasks: the forecasts, which are, per
+// stage, duration, phases and where they come from, and the reservations of WithReservations. Nothing else of j may
+// change while it waits.
 func (j *Job) Revised(by *Job) Job {
+	out := j.WithReservations(by)
+	for i := range min(len(out.Stages), len(by.Stages)) {
+		s, from := &out.Stages[i], &by.Stages[i]
+		s.Duration, s.Phases, s.Told = from.Duration, from.Phases, from.Told
+	}
+	return out
+}
+
+// WithReservations returns a copy of j with the reservations of another version of it, if they are learned. Of a job
+// that runs nothing else may change, and its tasks that run keep what they were granted.
+func (j *Job) WithReservations(by *Job) Job {
 	out := *j
 	out.Stages = slices.Clone(j.Stages)
 	for i := range min(len(out.Stages), len(by.Stages)) {
 		s, from := &out.Stages[i], &by.Stages[i]
-		s.Duration, s.Phases, s.Told = from.Duration, from.Phases, from.Told
+		if j.Reserve == ReserveLearned && !s.Coordinator {
+			s.Ideal[resource.Memory], s.Reserved = from.Ideal[resource.Memory], from.Reserved
+		}
+		if s.ReservedCPU != nil && from.ReservedCPU != nil {
+			s.Ideal[resource.CPU], s.ReservedCPU = from.Ideal[resource.CPU], from.ReservedCPU
+		}
 	}
 	return out
 }

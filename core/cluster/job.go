@@ -69,14 +69,22 @@ type Job struct {
 	Weight    float64       `json:"weight,omitempty" yaml:"weight" most:"1000000"`
 	Submitted timeline.Time `json:"submitted_ns"`
 	Class     Class         `json:"class" yaml:"class" form:"regular or flex"`
-	// how many times a task may run; 0 counts as 1
-	MaxAttempts int `json:"max_attempts,omitempty" yaml:"max_attempts" most:"1000"`
+	// Reserve says what decides how much memory is reserved for its tasks.
+	Reserve ReserveBy `json:"reserve,omitempty" yaml:"reserve" form:"stated or learned"`
+	// MaxAttempts is how many times a task may run; 0 counts as 1. People state how often it may be tried again, which is
+	// one less.
+	MaxAttempts int `json:"max_attempts,omitempty" yaml:"-"`
+	// RetryOn says after which ends it may run again.
+	RetryOn RetryOn `json:"retry_on,omitempty" yaml:"retry_on" form:"oom, error or any"`
 	// RetryDelay is how long a task that has failed for the first time pauses before it runs again, doubled after
 	// each further failure: see Pause. 0 is no pause.
 	RetryDelay time.Duration `json:"retry_delay_ns,omitempty" yaml:"retry_delay" least:"0"`
 	// AtMostOnce says that a task that may have started never runs again, however it ended. MaxAttempts is then at most
 	// 1.
 	AtMostOnce bool `json:"at_most_once,omitempty" yaml:"at_most_once"`
+	// Requeue says that a task may be ended for the memory that it holds and run again, although it is the only one of
+	// its stage and runs once: see MayRequeue.
+	Requeue bool `json:"requeue,omitempty" yaml:"-"`
 	// App names what recurs: jobs of one owner with the same App are runs of the same program on other data. Empty if
 	// the job does not recur.
 	App string `json:"app,omitempty" yaml:"app" form:"name"`
@@ -128,6 +136,15 @@ type Stage struct {
 	// MaxMemory is the most memory that a FLEX container of the stage may use, in bytes; the container starts with
 	// Ideal[Memory]. 0 is the memory of its node.
 	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" yaml:"max_memory" doc:"largest memory of a container of class flex; 0 is the memory of its node"`
+	// MaxCPU is the most CPU that a task may use while others leave it, in millicores; what its node has, if that is less.
+	// If it is more than Ideal[CPU], a grant of CPU is a weight and a reservation, and no quota. 0 is what it is granted.
+	// A machine takes it as resource.MostCPU where the submitter does not state it.
+	MaxCPU resource.Amount `json:"max_cpu_millicores,omitempty" yaml:"max_cpus" form:"cpus" doc:"most CPU that a task may use where others leave it, at most what its node has; if left out, all that its node has"`
+	// ReservedCPU is the evidence for Ideal[CPU] where that is learned, because the submitter did not state it. Nil if it
+	// is stated.
+	ReservedCPU *ReservedCPU `json:"reserved_cpu,omitempty" yaml:"-" doc:"what the CPU is reserved by, where that is learned from earlier runs"`
+	// Reserved is the evidence for Ideal[Memory] where that is learned: see ReserveLearned. Nil if nothing is learned.
+	Reserved *Reservation `json:"reserved,omitempty" yaml:"-" doc:"what the memory is reserved by, where that is learned from earlier runs"`
 	// HeartbeatTimeout is how long the programs of a container may be silent before their peers consider them dead; 0 is
 	// no limit.
 	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty" yaml:"heartbeat_timeout" doc:"how long the programs may send no heartbeat, before their peers take them for dead; 0 is no limit"`
@@ -157,6 +174,15 @@ type Stage struct {
 // Elastic reports whether a task of s may run with less than ideal memory.
 func (s *Stage) Elastic() bool {
 	return s.Elasticity.Kind != NotElastic && s.MinMemory > 0 && s.MinMemory < s.Ideal[resource.Memory]
+}
+
+// Asked is the most memory that was asked for a task of s of a job of a class, bytes: its limit. 0 is the memory of its
+// node, where no limit was asked for.
+func (s *Stage) Asked(c Class) resource.Amount {
+	if c == Flex && !s.Coordinator {
+		return s.MaxMemory
+	}
+	return s.Ideal[resource.Memory]
 }
 
 // LeastNeed returns the least with which a task of s may run: its ideal need, with its minimum memory if it is elastic.

@@ -94,21 +94,37 @@ func (p *Phase) check() *WrongField {
 // resource that no phase demands is not forecast: its amount is the ideal one, too.
 func (j *Job) GrantIn(stage int, phase int32) resource.Vector {
 	s := &j.Stages[stage]
-	grant, peak := s.Ideal, s.Peak()
+	grant := s.Ideal
 	if len(s.Phases) == 0 {
 		return grant
 	}
-	demand := &s.Phases[phase].Demand
-	if peak[resource.CPU] > 0 {
-		grant[resource.CPU] = max(LeastRunCPU, demand[resource.CPU])
-	}
-	if peak[resource.Memory] > 0 {
-		grant[resource.Memory] = max(LeastRunMemory, demand[resource.Memory], j.LeastByPhase(stage))
+	grant[resource.CPU] = s.CPUIn(phase)
+	if demand, ok := s.forecast(resource.Memory, phase); ok {
+		grant[resource.Memory] = max(LeastRunMemory, demand, j.LeastByPhase(stage))
 	}
 	if s.MaxMemory > 0 {
 		grant[resource.Memory] = min(grant[resource.Memory], max(s.MaxMemory, j.LeastByPhase(stage)))
 	}
 	return grant
+}
+
+// CPUIn is the CPU of GrantIn, for a stage with a forecast.
+func (s *Stage) CPUIn(phase int32) resource.Amount {
+	cpu := s.Ideal[resource.CPU]
+	if demand, ok := s.forecast(resource.CPU, phase); ok {
+		cpu = max(LeastRunCPU, demand)
+	}
+	if s.MaxCPU > 0 {
+		cpu = min(cpu, s.MaxCPU)
+	}
+	return cpu
+}
+
+// forecast returns what a phase demands of a resource; ok is false if no phase demands any of it. The other phases are
+// looked at only if this one demands nothing.
+func (s *Stage) forecast(k resource.Kind, phase int32) (demand resource.Amount, ok bool) {
+	demand = s.Phases[phase].Demand[k]
+	return demand, demand > 0 || s.Peak()[k] > 0
 }
 
 // LargestGrant is the largest amount of each resource that a task of a stage is granted in any phase, if it is

@@ -36,6 +36,14 @@ func (j *Job) FillCommand(task TaskID, grant resource.Vector) (Command, error) {
 	return filled, nil
 }
 
+// filled returns the texts of c in which FillCommand replaces placeholders.
+func (c *Command) filled() []string {
+	return slices.Concat(c.Args, []string{c.Dir, c.Stdin}, slices.Sorted(maps.Values(c.Env)))
+}
+
+// anyNode is the memory of a node that commands are checked for, before it is known where they run.
+const anyNode = 4 * resource.TiB
+
 // CheckCommand returns an error if the stage has no command, or if a placeholder in its command is unknown or cannot be
 // filled for a task of the stage, with either ideal or minimum memory.
 func (j *Job) CheckCommand(stage int) error {
@@ -43,13 +51,12 @@ func (j *Job) CheckCommand(stage int) error {
 	if len(s.Args) == 0 || s.Args[0] == "" {
 		return errors.New("command: must begin with the name of a program")
 	}
-	for _, text := range slices.Concat(s.Args, []string{s.Dir, s.Stdin}, slices.Sorted(maps.Keys(s.Env)),
-		slices.Sorted(maps.Values(s.Env))) {
+	for _, text := range slices.Concat(slices.Sorted(maps.Keys(s.Env)), s.filled()) {
 		if _, err := DecodeText(text); err != nil {
 			return fmt.Errorf("command %s: %w", ClipLine(text), err)
 		}
 	}
-	sizes := []resource.Amount{s.Ideal[resource.Memory]}
+	sizes := []resource.Amount{j.Told(stage, s.Ideal[resource.Memory], anyNode)}
 	if s.MinMemory > 0 {
 		sizes = append(sizes, s.MinMemory)
 	}

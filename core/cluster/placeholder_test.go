@@ -144,3 +144,29 @@ func TestEveryFormOfMemoryIsDocumented(t *testing.T) {
 		}
 	}
 }
+
+// A program sizes itself by its memory if and only if its filled command depends on that, wherever the placeholder is.
+func TestSizesItself(t *testing.T) {
+	texts := []string{"{memory}", "in-{memory:MiB}.txt", "{memory*0.5}", "{{{memory}", "{{memory}", "{task}", "x"}
+	for _, text := range texts {
+		for field, c := range map[string]Command{
+			"argument": {Args: []string{"sort", text}},
+			"env":      {Args: []string{"sort"}, Env: map[string]string{"SIZE": text}},
+			"dir":      {Args: []string{"sort"}, Dir: text},
+			"stdin":    {Args: []string{"sort"}, Stdin: text},
+		} {
+			j := Job{Stages: []Stage{{Tasks: 1, Command: c}}}
+			var filled [2]Command
+			for i := range filled {
+				var err error
+				grant := resource.Of(resource.Core, resource.Amount(1+i)*resource.GiB)
+				if filled[i], err = j.FillCommand(TaskID{}, grant); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, want := c.SizesItself(), !reflect.DeepEqual(filled[0], filled[1]); got != want {
+				t.Errorf("%s in %s: sizes itself %v, want %v", text, field, got, want)
+			}
+		}
+	}
+}

@@ -31,15 +31,33 @@ func (p Profile) Fill(s *Stage) {
 	}
 }
 
-// AssumingProfiles returns j for checks before profiles are known: where a profile will give the ideal memory, it is
-// the largest memory that the stage allows, with which every check passes that does not depend on the amount.
+// AssumingLearned is AssumingProfiles for a job whose reservations will be learned: see Learn.
+func (j *Job) AssumingLearned() Job {
+	filled := j.AssumingProfiles()
+	filled.Learn()
+	return filled
+}
+
+// AssumingProfiles returns j for checks before profiles and histories are known: where a profile will give the ideal
+// memory, it is the largest memory that the stage allows, and CPU that is not stated is what a daemon begins with. With
+// these every check passes that does not depend on the amount.
 func (j *Job) AssumingProfiles() Job {
 	filled := *j
 	filled.Stages = slices.Clone(j.Stages)
 	for i := range filled.Stages {
-		if s := &filled.Stages[i]; s.Profile != "" && s.Ideal[resource.Memory] == 0 {
+		s := &filled.Stages[i]
+		if s.Profile != "" && s.Ideal[resource.Memory] == 0 {
 			s.Ideal[resource.Memory] = cmp.Or(s.MaxMemory, resource.MostMemory)
+		}
+		if s.Ideal[resource.CPU] == 0 && !s.Coordinator {
+			s.Ideal[resource.CPU] = s.UsualCPU()
 		}
 	}
 	return filled
+}
+
+// UsualCPU is the CPU of a task of s, millicores, where that is neither stated nor known: a core, or the most that the
+// task may use if that is less.
+func (s *Stage) UsualCPU() resource.Amount {
+	return min(resource.Core, cmp.Or(s.MaxCPU, resource.MostCPU))
 }

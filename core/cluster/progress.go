@@ -3,6 +3,7 @@ package cluster
 import (
 	"time"
 
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
@@ -23,4 +24,17 @@ type Progress struct {
 	// that. Ends is 0 if its end is unknown. Since is 0 if the task is not throttled.
 	Since timeline.Time `json:"since_ns,omitempty"`
 	Ends  timeline.Time `json:"ends_ns,omitempty"`
+	Holding
+}
+
+// Holding is what is known of the memory that a running task holds, and how its reservation was renewed.
+type Holding struct {
+	// Held is what its programs held when that was last reported, in memory and in swap, bytes; 0 is unknown.
+	Held resource.Amount `json:"held_bytes,omitempty"`
+	// Renewed is when its reservation of memory was last renewed, 0 if it never was, and RenewedWhy is why. Raised says
+	// that it was raised: the task needs more than was expected, and what is expected of the rest of its run is not
+	// believed any more.
+	Renewed    timeline.Time `json:"renewed_ns,omitempty"`
+	RenewedWhy Reason        `json:"renewed_why,omitzero"`
+	Raised     bool          `json:"raised,omitempty"`
 }

@@ -14,7 +14,7 @@ import (
 type QuotaKind uint8
 
 const (
-	QuotaMemory      QuotaKind = iota // bytes that the tasks which have started request: their ideal memory
+	QuotaMemory      QuotaKind = iota // bytes that the tasks which have started request; see also Envelope.Quota
 	QuotaCPU                          // millicores that the tasks which have started request
 	QuotaRunning                      // jobs that have started and have not ended
 	QuotaWaiting                      // jobs that have not started

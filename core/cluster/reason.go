@@ -362,3 +362,14 @@ var RetryLater, BecauseRetryLater = says2("attempt %d begins at %s",
 	number, asIs[timeline.Time](func(r Reason, begins int64, at clock) any {
 		return fmt.Sprintf("%s, because attempt %d failed", at(timeline.Time(begins)), r.A-1)
 	}))
+var RestNeeds, BecauseRestNeeds = says3("reserves %s: the rest of the run needs %s by %s",
+	memory, memory, asIs[int](func(_ Reason, v int64, _ clock) any {
+		if v == 1 {
+			return "1 run"
+		}
+		return fmt.Sprintf("%d runs", v)
+	}))
+var HoldsMore, BecauseHoldsMore = says2("reserves %s: the task holds %s, more than was reserved", memory, memory)
+var FailsThere = says("given back: what the job ran there has failed, and another node is free")
+var EndsLast, BecauseEndsLast = says2("%s fit, and it comes first because it would end last: its rest takes %v", memory,
+	span)

@@ -91,10 +91,18 @@ func (j *Job) check(empty bool) error {
 	switch {
 	case len(j.Stages) < least:
 		return wrong("stages", "", "must be at least one").of(j)
+	case j.Class > Flex:
+		return wrong("class", uint8(j.Class), "must be regular or flex").of(j)
+	case j.RetryOn > RetryOnError:
+		return wrong("retry_on", j.RetryOn, "must be oom, error or any").of(j)
+	case j.Reserve > ReserveLearned:
+		return wrong("reserve", j.Reserve, "must be stated or learned").of(j)
+	case j.Reserve == ReserveLearned && j.Class != Flex:
+		return wrong("reserve", j.Reserve, "needs class flex: a regular container keeps its memory").of(j)
 	case j.MaxAttempts < 0 || j.MaxAttempts > MostAttempts:
-		return wrong("max_attempts", j.MaxAttempts, "must be 0 to %d", MostAttempts).of(j)
+		return wrong("retry", j.MaxAttempts-1, "must be 0 to %d", MostRetries).of(j)
 	case j.AtMostOnce && j.MaxAttempts > 1:
-		return wrong("max_attempts", j.MaxAttempts, "must be 1 for a job that runs at most once").of(j)
+		return wrong("retry", j.MaxAttempts-1, "must be 0 for a job that runs at most once").of(j)
 	case j.Drives && j.AtMostOnce:
 		return wrong("at_most_once", true, "must be false for a job that starts its own tasks").of(j)
 	case j.Drives && !j.Open:
@@ -114,6 +122,9 @@ func (j *Job) check(empty bool) error {
 			return w.in(j, i)
 		}
 		if w := s.check(least); w != nil {
+			return w.in(j, i)
+		}
+		if w := j.checkReserve(s); w != nil {
 			return w.in(j, i)
 		}
 		if w := s.checkDriven(); w != nil && j.Drives {
@@ -209,6 +220,9 @@ func (s *Stage) check(least int) *WrongField {
 		return wrong("min_memory", size(s.MinMemory), "must be at most memory, which is %s", size(memory))
 	case s.MaxMemory != 0 && s.MaxMemory < memory:
 		return wrong("max_memory", size(s.MaxMemory), "must be at least memory, which is %s", size(memory))
+	case s.MaxCPU > 0 && s.MaxCPU < s.Ideal[resource.CPU]:
+		return wrong("max_cpus", resource.FormatCPU(s.MaxCPU), "must be at least cpus, which is %s",
+			resource.FormatCPU(s.Ideal[resource.CPU]))
 	case s.HeartbeatTimeout > 0 && s.HeartbeatTimeout < LeastHeartbeatTimeout:
 		return wrong("heartbeat_timeout", s.HeartbeatTimeout,
 			"must be at least %v, because a suspended container is silent for a while", LeastHeartbeatTimeout)
@@ -242,8 +256,9 @@ func checkRange[T ~int64](field string, a, most T, show func(T) string) *WrongFi
 	return nil
 }
 
-// measure is a field of a stage that is a time or an amount of memory. Its bounds follow from its type: 0 to
-// LongestTime, or to resource.MostMemory. The amounts in Ideal have the bounds of their kinds.
+// measure is a field of a stage that is a time or an amount of a resource, of memory unless its tag form names
+// another. Its bounds follow from that: 0 to LongestTime, or to the most of the resource. The amounts in Ideal have
+// the bounds of their kinds.
 type measure struct {
 	name  string
 	index []int
@@ -260,9 +275,13 @@ func measuresOf(t reflect.Type) (all []measure) {
 		case reflect.TypeFor[time.Duration]():
 			m.most, m.show = int64(LongestTime), func(d int64) string { return time.Duration(d).String() }
 		case reflect.TypeFor[resource.Amount]():
-			m.most, m.show = int64(resource.MostMemory), func(a int64) string {
-				return resource.FormatMemoryExact(resource.Amount(a))
+			kind := resource.Memory
+			for k := range resource.NumKinds {
+				if f.Tag.Get("form") == k.Field() {
+					kind = k
+				}
 			}
+			m.most, m.show = int64(kind.Most()), func(a int64) string { return kind.FormatExact(resource.Amount(a)) }
 		default:
 			continue
 		}
@@ -323,13 +342,26 @@ func (j *Job) BringIntoBounds() (changed bool) {
 		if s.HeartbeatTimeout > 0 {
 			s.HeartbeatTimeout = max(s.HeartbeatTimeout, LeastHeartbeatTimeout)
 		}
-		if s.Elasticity.Worst() > MostSlowdown {
+		if s.Elasticity.Worst() > MostSlowdown || slices.ContainsFunc(s.Elasticity.Points,
+			func(p ElasticityPoint) bool { return p.Memory > resource.MostMemory }) {
 			s.Elasticity = Elasticity{} // of no use: nothing gains from it
 		}
 		if j.Class != Flex {
 			s.MaxMemory, s.Runtime = 0, ""
 		}
+		if s.MaxCPU > 0 {
+			s.MaxCPU = max(s.MaxCPU, s.Ideal[resource.CPU])
+		}
+		if j.Class != Flex || j.Reserve > ReserveLearned || j.checkReserve(s) != nil {
+			changed = changed || j.Reserve != ReserveStated
+			j.Reserve = ReserveStated // which satisfies every rule, and books what is booked now
+		}
 		changed = changed || !reflect.DeepEqual(&before, s)
+	}
+	for i := range j.Stages {
+		if s := &j.Stages[i]; j.Reserve == ReserveStated && s.Reserved != nil {
+			s.Reserved, changed = nil, true
+		}
 	}
 	return changed
 }
@@ -350,6 +382,9 @@ func (j *Job) CheckNew(s *Stage, index int) error {
 	w := s.checkClass(j.Class)
 	if w == nil {
 		w = s.check(0)
+	}
+	if w == nil {
+		w = j.checkReserve(s)
 	}
 	if w == nil && j.Drives {
 		w = s.checkDriven()

@@ -57,7 +57,7 @@ var runtimes = []runtime{
 		settings: []string{"DOTNET_GCHeapHardLimitPercent", "COMPlus_GCHeapHardLimit", "COMPlus_GCHeapHardLimitPercent"}},
 }
 
-// maxMemoryVariable tells a program in a FLEX container how much memory the container may have, bytes.
+// maxMemoryVariable tells a program in a FLEX container how much memory it may count on, bytes.
 const maxMemoryVariable = "BELLOWS_MAX_MEMORY_BYTES"
 
 // heap is what r gets in a container that may have most bytes; ok is false if that says less than r takes anyway.
@@ -121,9 +121,10 @@ func GivenHeap(clauses string) string {
 }
 
 // WithHeaps returns arguments and environment, NAME=value, of a program with what tells heap-based runtimes a heap that
-// fits a FLEX container, which may have most bytes. What the command or the environment sets is never replaced. words
-// is a clause on the runtime that the command is or starts; empty if it is none.
-func WithHeaps(args, env []string, most resource.Amount) (newArgs, newEnv []string, words string) {
+// fits a FLEX container, which may count on most bytes; which says in words what these are. What the command or the
+// environment sets is never replaced. words is a clause on the runtime that the command is or starts; empty if it is
+// none.
+func WithHeaps(args, env []string, most resource.Amount, which string) (newArgs, newEnv []string, words string) {
 	newArgs = args
 	newEnv = append(slices.Clone(env), fmt.Sprintf("%s=%d", maxMemoryVariable, most))
 	is, program := runtimeOf(args)
@@ -144,8 +145,8 @@ func WithHeaps(args, env []string, most resource.Amount) (newArgs, newEnv []stri
 			continue
 		}
 		if r == is {
-			words = fmt.Sprintf("%s%s%s, %v of the %s that its container may have", r.name, heapWords,
-				resource.FormatMemory(heap), HeapShare, resource.FormatMemory(most))
+			words = fmt.Sprintf("%s%s%s, %v of the %s %s", r.name, heapWords, resource.FormatMemory(heap), HeapShare,
+				resource.FormatMemory(most), which)
 			if option := r.option[program]; option != "" && filepath.Base(args[0]) == program {
 				newArgs = slices.Insert(slices.Clone(args), 1, fmt.Sprintf(option, heap/r.unit))
 				continue
@@ -212,16 +213,4 @@ func (c *Command) checkRuntime() *WrongField {
 			"every java in a flex container gets a heap", strconv.Quote(Clip(c.Args[0])))
 	}
 	return nil
-}
-
-// AsRegular returns c as a REGULAR container runs it, which needs no Runtime. A FLEX job with Runtime JVM that runs as
-// REGULAR for lack of swap gets an option for the maximum heap size of java, by the memory that it is granted, unless
-// it has one.
-func (c Command) AsRegular() Command {
-	asked := c.Runtime == JVM
-	c.Runtime = ""
-	if r, _ := runtimeOf(c.Args); asked && r != nil && !slices.ContainsFunc(c.Args, r.isOwn) {
-		c.Args = slices.Insert(slices.Clone(c.Args), 1, fmt.Sprintf("-Xmx{memory*%v}", HeapShare))
-	}
-	return c
 }

@@ -60,7 +60,8 @@ func TestWithHeaps(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			submitter := append([]string{"A=b"}, c.env...)
-			args, env, words := WithHeaps(slices.Clone(c.args), slices.Clone(submitter), resource.GiB)
+			args, env, words := WithHeaps(slices.Clone(c.args), slices.Clone(submitter), resource.GiB,
+				"that its container may have")
 			if c.want == nil {
 				c.want = c.args
 			}
@@ -90,27 +91,10 @@ func TestWithHeaps(t *testing.T) {
 func TestLeastHeap(t *testing.T) {
 	for most, want := range map[resource.Amount]string{319 * resource.MiB: "",
 		320 * resource.MiB: "--max-old-space-size=256"} {
-		_, env, _ := WithHeaps([]string{"node"}, nil, most)
+		_, env, _ := WithHeaps([]string{"node"}, nil, most, "")
 		i := slices.IndexFunc(env, func(pair string) bool { return strings.HasPrefix(pair, "NODE_OPTIONS=") })
 		if got := i >= 0; got != (want != "") || got && env[i] != "NODE_OPTIONS="+want {
 			t.Errorf("with %d bytes: %q, want %q", most, env, want)
-		}
-	}
-}
-
-func TestAsRegular(t *testing.T) {
-	for _, c := range []struct{ runtime, args, want string }{
-		{JVM, "/opt/jdk/bin/java Main", "/opt/jdk/bin/java -Xmx{memory*0.8} Main"},
-		{JVM, "java -Xmx64m Main", "java -Xmx64m Main"},
-		{"", "java Main", "java Main"},
-	} {
-		before := Command{Args: strings.Fields(c.args), Runtime: c.runtime}
-		after := before.AsRegular()
-		if got := strings.Join(after.Args, " "); got != c.want || after.Runtime != "" {
-			t.Errorf("%s: got %s, runtime %q; want %s", c.args, got, after.Runtime, c.want)
-		}
-		if strings.Join(before.Args, " ") != c.args {
-			t.Errorf("%s: the command itself was changed: %q", c.args, before.Args)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 // stepped are the policies, with settings, whose steps are measured.
 var stepped = []policyWith{
+	{"bellows", "", ""},
 	{"contention-aware", "", ""},
 	{"ecs", "", ""},
 	{"fifo", "", ""},

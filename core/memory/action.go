@@ -19,9 +19,10 @@ const (
 	Kill                          // end the container, to be run again elsewhere or later
 	Admit                         // a container that was requested has its memory, and is to start
 	Refuse                        // a container that was requested cannot have its memory now
+	End                           // end the container for want of memory: its run counts as an attempt
 )
 
-var actionNames = [...]string{"", "grow", "shrink", "suspend", "resume", "breathe", "kill", "admit", "refuse"}
+var actionNames = [...]string{"", "grow", "shrink", "suspend", "resume", "breathe", "kill", "admit", "refuse", "end"}
 
 func (k ActionKind) String() string {
 	if int(k) < len(actionNames) {
@@ -34,14 +35,16 @@ func (k ActionKind) String() string {
 type ActionID int64
 
 // Action is one thing to do with one container, and why. The caller answers every Grow, Shrink, Suspend, Resume,
-// Breathe and Kill with one Outcome, or reports that the container has ended. An action without an answer within
+// Breathe, Kill and End with one Outcome, or reports that the container has ended. An action without an answer within
 // Parameters.ActionTimeout counts as failed. On a machine Agent.carryOut carries actions out.
 type Action struct {
 	ID        ActionID
 	Kind      ActionKind
 	Container cluster.ContainerID
-	Limit     resource.Amount // Grow and Shrink: bytes
-	Suspended bool            // Grow and Shrink: the programs are to be suspended while and after it is done
+	// Limit is that of Grow and Shrink, bytes. Admit: with which it starts, instead of its Min; 0: its Min. Refuse: with
+	// which it is to come back, because its task was requeued; 0: it was not.
+	Limit     resource.Amount
+	Suspended bool // Grow and Shrink: the programs are to be suspended while and after it is done
 	Reason    Reason
 }
 

@@ -39,7 +39,7 @@ func (b *books) follow(in *Input, actions []Action, min func(cluster.ContainerID
 		b.of[a.ID] = a.Container
 		switch a.Kind {
 		case Admit:
-			b.limits[a.Container] = min(a.Container)
+			b.limits[a.Container] = max(min(a.Container), a.Limit)
 		case Grow, Shrink:
 			b.open[a.Container] = append(b.open[a.Container], a)
 		}
@@ -57,10 +57,10 @@ func (b *books) rooms() (sum resource.Amount) {
 }
 
 // audit returns what is wrong with the ledger of a manager after a step that took the given actions: memory = the rooms
-// of all containers + awaited + reserve + claimed + free. Each term is counted again here.
+// of all containers + awaited + reserve + claimed + owed + free. Each term is counted again here.
 func audit(m *Manager, actions []Action) error {
 	l := m.ledger()
-	var rooms, coming, awaited, claimed resource.Amount
+	var rooms, coming, awaited, claimed, owed resource.Amount
 	for _, c := range m.containers {
 		if err := auditContainer(m, c); err != nil {
 			return fmt.Errorf("%v: %w", c.Container, err)
@@ -69,8 +69,8 @@ func audit(m *Manager, actions []Action) error {
 		for _, a := range c.overdue {
 			room = max(room, a.Limit)
 		}
-		rooms += room
-		if p := c.pending; p != nil && p.Kind == Kill {
+		rooms, owed = rooms+room, owed+c.owed
+		if p := c.pending; p != nil && (p.Kind == Kill || p.Kind == End) {
 			coming += c.limit
 		} else if p != nil && p.Kind == Shrink {
 			coming += c.limit - p.Limit
@@ -82,15 +82,19 @@ func audit(m *Manager, actions []Action) error {
 		}
 	}
 	for _, r := range m.requests {
+		owed += r.owed
 		if r.claim && claimed+r.Min <= m.node.Memory {
 			claimed += r.Min
 		}
 	}
+	if m.unmet {
+		owed = 0
+	}
 	reserve := m.node.Memory - resource.Amount(m.p.Stop*float64(m.node.Memory))
 	switch {
-	case rooms+awaited+reserve+claimed+l.free() != m.node.Memory:
-		return fmt.Errorf("memory %d is not rooms %d + awaited %d + reserve %d + claimed %d + free %d", m.node.Memory,
-			rooms, awaited, reserve, claimed, l.free())
+	case rooms+awaited+reserve+claimed+owed+l.free() != m.node.Memory:
+		return fmt.Errorf("memory %d is not rooms %d + awaited %d + reserve %d + claimed %d + owed %d + free %d",
+			m.node.Memory, rooms, awaited, reserve, claimed, owed, l.free())
 	case rooms != l.allocated:
 		return fmt.Errorf("rooms add up to %d: %d are allocated", rooms, l.allocated)
 	case coming != l.coming:
@@ -98,19 +102,42 @@ func audit(m *Manager, actions []Action) error {
 	case len(m.ordered) != len(m.containers):
 		return fmt.Errorf("%d containers are ordered of %d", len(m.ordered), len(m.containers))
 	}
+	for _, c := range m.ordered {
+		if s := recount(m, c.Owner); s != m.stake(c.Owner) {
+			return fmt.Errorf("the stake of %q is %+v, not %+v", c.Owner, s, m.stake(c.Owner))
+		}
+	}
 	acted := map[cluster.ContainerID]bool{}
 	for _, a := range actions {
 		switch again := acted[a.Container]; {
 		case a.Kind == Admit || a.Kind == Refuse:
 		case a.Kind == Grow && left(l, a) < 0:
 			return fmt.Errorf("%v grows, and there are %d bytes too few", a.Container, -left(l, a))
-		case again && a.Kind != Kill:
+		case again && a.Kind != Kill && a.Kind != End:
 			return fmt.Errorf("%v gets two actions in a step", a.Container)
 		default:
 			acted[a.Container] = true
 		}
 	}
 	return nil
+}
+
+// recount counts the containers of one owner again.
+func recount(m *Manager, owner string) stake {
+	s := stake{owner: owner, newest: -1}
+	for _, c := range m.ordered {
+		if c.Owner != owner {
+			continue
+		}
+		least := c.room()
+		if c.flex() {
+			least, s.used = min(least, c.Min), s.used+m.used(c)
+		}
+		if s.rooms, s.least = s.rooms+c.room(), s.least+least; c.Rank >= s.newest {
+			s.quota, s.newest = c.Quota, c.Rank
+		}
+	}
+	return s
 }
 
 // left is what a step leaves of the memory that a growth may take: a container that gets its Min goes before a
@@ -125,7 +152,8 @@ func left(l ledger, growth Action) resource.Amount {
 // auditContainer returns an impossible state of a container.
 func auditContainer(m *Manager, c *container) error {
 	p, at := c.pending, c.place
-	answered := p != nil && p.Kind == Kill && m.acting[p.ID] == nil // it is under way until the container has ended
+	// An end is under way until the container has ended.
+	answered := p != nil && (p.Kind == Kill || p.Kind == End) && m.acting[p.ID] == nil
 	switch {
 	case !slices.Contains(m.ordered, c):
 		return fmt.Errorf("is not ordered")

@@ -34,7 +34,7 @@ type container struct {
 	floor         floor
 	out           bool // its memory is paged out: see Out
 	grown         bool // the last resize left it above Min
-	mayPage       bool // no memory can be had for it: until its limit changes it is suspended only if it is at risk
+	allowance          // what it may do without the memory that it lacks
 	atRisk        bool // the kernel would kill it for the next page: see findAtRisk
 
 	shortSince timeline.Time // since when it has been short without a break; meaningful if short or suspended
@@ -45,6 +45,22 @@ type container struct {
 	breathedAt     timeline.Time // end of the last breath, or the suspension
 	lastSuspension time.Duration // how long the last suspension was
 }
+
+// allowance is what a container may do or not that lacks memory, until its limit changes, and what it keeps.
+type allowance struct {
+	mayPage bool // no memory can be had for it: it is suspended only if it is at risk
+	runsOn  bool // no memory can be had for it by any means: it runs, at risk or not
+	held    bool // it waits for the ends of others, whatever its place: see bank
+	// reserve is with what it came back after it was requeued, bytes; 0 if it was not.
+	reserve resource.Amount
+	owed    resource.Amount // what is owed to it within the share of its owner, bytes: see share.go
+}
+
+// end ends what it may do.
+func (a *allowance) end() { a.mayPage, a.runsOn, a.held, a.owed = false, false, false, 0 }
+
+// covers reports whether a container that holds the given memory keeps to what it came back with.
+func (a *allowance) covers(holds resource.Amount) bool { return a.reserve > 0 && holds <= a.reserve }
 
 // room is what the container takes of the node's memory: the largest of the limits that are or may come into force.
 func (c *container) room() resource.Amount {
@@ -64,7 +80,7 @@ func (c *container) inactive() bool { return c.state.suspended() || c.place.stan
 // wants reports whether more memory would help the container now: it is short or at risk, or suspended because it was
 // and still holds more than its limit, or it has less than its Min.
 func (c *container) wants() bool {
-	if !c.flex() || c.limit >= c.Max {
+	if !c.flex() || c.limit >= c.Max && !c.atRisk {
 		return false
 	}
 	return c.short || c.atRisk || c.limit < c.Min || c.state.suspended() && c.demand() > c.limit
@@ -72,6 +88,11 @@ func (c *container) wants() bool {
 
 // belowMin reports whether programs run with less than their Min, which only suspended programs may have.
 func (c *container) belowMin() bool { return c.flex() && !c.state.suspended() && c.limit < c.Min }
+
+// fillsSwap reports whether c has all the memory that it may have, and lately held more and more.
+func (c *container) fillsSwap(now timeline.Time, hold time.Duration) bool {
+	return c.flex() && c.limit >= c.Max && c.demand() >= c.limit && (c.climbed.within(now, hold) || c.state.suspended())
+}
 
 // lacks is how far the limit of c is below what c holds in memory and swap.
 func (c *container) lacks() resource.Amount {

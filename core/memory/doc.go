@@ -8,17 +8,18 @@
 //
 // The memory of a node, bytes, is at any moment
 //
-//	memory = the rooms of all containers + awaited + reserve + claimed + free
+//	memory = the rooms of all containers + awaited + reserve + claimed + owed + free
 //
 //	room      what one container takes: the largest of the limits that are or may come into force for it
 //	awaited   the need of the next container to start: its answer waits for memory that is coming
 //	reserve   memory that growing containers never get: the part above Parameters.Stop
 //	claimed   memory that is kept for REGULAR containers that were refused, until they ask again
+//	owed      memory that is kept for containers which lack it within the share of their owner (share.go)
 //	free      memory that any container may get; negative while containers use more than they may
 //	coming    the part of rooms that the kernel is about to free
 //
-// What is in no room is unallocated: awaited + reserve + claimed + free. Of this, claimed + free are available to a
-// container from which no claim is withheld.
+// What is in no room is unallocated: awaited + reserve + claimed + owed + free. Of this, claimed + owed + free are
+// available to a container from which nothing is withheld.
 //
 // What a container could give to another is, from what it misses least:
 //
@@ -39,8 +40,9 @@
 // state (state.go), its place in the order (place.go) and the orders that the kernel has not confirmed (orders.go),
 // each a small machine with a diagram, and its usage according to the readings (reading.go). How memory is shared
 // among containers that are short is a strategy: backoff.go is the paper's Algorithm 1, uncoordinated.go its baseline
-// KILL, inorder.go ours. All three keep the ledger of ledger.go. Containers are suspended and resumed in
-// suspension.go, and in yield.go if they yield; memory is taken from them in reclaim.go.
+// KILL, inorder.go ours. All three keep the ledger of ledger.go, and the quotas of owners (quota.go); ours divides the
+// node among owners, too (share.go). Containers are suspended and resumed in suspension.go, and in yield.go if they
+// yield; memory is taken from them in reclaim.go.
 //
 // An action on its way, for example a resumption: Manager.resumeFitting orders Resume; on a machine Keeper.decide of
 // node/keeper gets it from Step, Keeper.dispatch starts Keeper.perform, and Keeper.Act calls Keeper.resume, which

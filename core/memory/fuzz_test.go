@@ -43,6 +43,7 @@ func FuzzManager(f *testing.F) {
 				id.Task.Job = cluster.JobID(1 + next()%7)
 				e := Envelope{Container: id, Envelope: cluster.Envelope{Class: cluster.Flex, Min: size(), Rank: int(id.Task.Job)}}
 				e.Max = e.Min + size()
+				e.Requeue, e.Need = e.Rank%2 > 0, e.Min/2
 				switch {
 				case e.Rank <= 2:
 					e.Class, e.Max = cluster.Regular, e.Min
@@ -68,6 +69,7 @@ func FuzzManager(f *testing.F) {
 				in.Ended = append(in.Ended, id)
 			case 6:
 				node = NodeReading{Memory: size(), SwapFree: size()}
+				node.SwapFull = node.SwapFree < 2<<20
 				in.Node = &node
 			case 7:
 				in.Changed = append(in.Changed, envelope())

@@ -1,6 +1,10 @@
 package memory
 
-import "github.com/bellows-rm/bellows/core/resource"
+import (
+	"slices"
+
+	"github.com/bellows-rm/bellows/core/resource"
+)
 
 // growShort lets the strategy grow containers that are short, once Interval has passed since the last puff.
 func (m *Manager) growShort() {
@@ -28,10 +32,11 @@ func (m *Manager) raiseToMin() {
 	}
 }
 
-// firstShort returns the first container that lacks memory; nil if none does.
-func (m *Manager) firstShort() *container {
+// firstShort returns the first container that lacks memory; nil if none does. With an envelope, those do not count
+// that cannot have memory of its owner.
+func (m *Manager) firstShort(of *Envelope) *container {
 	for _, c := range m.ordered {
-		if c.wants() {
+		if c.wants() && (of == nil || !m.foreign(c, of.Owner)) {
 			return c
 		}
 	}
@@ -44,7 +49,7 @@ func (c *container) minGrowth() resource.Amount { return c.limit / 100 }
 
 // grow adds a share of its limit to c, but not more than half of what is free, and returns how much.
 func (m *Manager) grow(c *container, share float64, free resource.Amount, why Reason) resource.Amount {
-	more := min(resource.Amount(float64(c.limit)*share), free/2, c.Max-c.limit)
+	more := min(resource.Amount(float64(c.limit)*share), free/2, c.Max-c.limit, m.left(c))
 	if more <= c.minGrowth() && (more <= 0 || c.limit+more != c.Max) {
 		return 0
 	}
@@ -57,22 +62,42 @@ func (m *Manager) growAhead() {
 	if m.p.Ahead <= 0 && m.p.Lend <= 0 {
 		return
 	}
-	l, short := m.ledger(), m.firstShort() != nil
-	available := l.available()
+	l := m.ledger()
+	lack := m.whoLacks()
+	available := l.available() - l.owed
+	bank := m.bank()
 	for _, c := range m.ordered {
 		if !c.flex() || !c.known || c.wants() || c.state.suspended() || !c.ready(m.now) || c.limit >= c.Max {
 			continue
 		}
-		if !short || c.place.standing != yielding {
-			available -= m.growOneAhead(c, available, available-l.claimed, short)
+		short := lack.any || slices.Contains(lack.owners, c.Owner)
+		if short && c.place.standing == yielding || !m.fillsSoon(c, available-l.claimed, short) {
+			continue
 		}
+		may := min(available, bank.mayGrow(c), m.left(c))
+		more := m.growOneAhead(c, may, min(may, available-l.claimed), short)
+		available, bank.stale = available-more, bank.stale || more > 0
 	}
+}
+
+// fillsSoon reports whether c has so little headroom that growOneAhead may grow it.
+func (m *Manager) fillsSoon(c *container, free resource.Amount, short bool) bool {
+	if c.thrashes || m.p.Ahead > 0 && c.nearlyFull(m.p.Ahead) {
+		return true
+	}
+	unused := max(0, c.limit-c.demand())
+	return !short && m.p.Lend > 0 && unused < m.headroom(free+unused)/2
+}
+
+// nearlyFull reports whether c has less than the given share of its limit left.
+func (c *container) nearlyFull(ahead float64) bool {
+	return c.anonymous+c.mapped >= resource.Amount((1-ahead)*float64(c.limit))
 }
 
 // growOneAhead grows c if it has nearly filled its limit, if the files that it has mapped do not fit, or if it has
 // less headroom than it may, and returns by how much. short says that a container lacks memory.
 func (m *Manager) growOneAhead(c *container, available, free resource.Amount, short bool) resource.Amount {
-	if m.p.Ahead > 0 && c.anonymous+c.mapped >= resource.Amount((1-m.p.Ahead)*float64(c.limit)) {
+	if m.p.Ahead > 0 && c.nearlyFull(m.p.Ahead) {
 		plenty := free
 		if !short {
 			plenty = available - m.withheldFrom(c)

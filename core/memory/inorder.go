@@ -25,6 +25,7 @@ type round struct {
 	available resource.Amount // claimed + free, as in the ledger
 	claimed   resource.Amount
 	coming    resource.Amount // without what was promised to containers in this round
+	owed      resource.Amount // as in the ledger
 	swapBusy  bool            // the swap device is busy with one container
 
 	// Of the containers that were passed over because they are not short:
@@ -42,36 +43,65 @@ const mostSearches = 16
 
 // serveInOrder gives containers that are short all that they lack, or nothing.
 func (m *Manager) serveInOrder() {
+	serve := (*Manager).serveSwapping
+	if m.dry() {
+		serve = (*Manager).serveDry
+	}
+	serve(m)
+	m.serveBound(serve)
+}
+
+// serveSwapping is serveInOrder where memory can be swapped out.
+func (m *Manager) serveSwapping() {
 	m.sumLater()
 	l := m.ledger()
-	r := round{available: l.available(), claimed: l.claimed, coming: l.coming, swapBusy: m.swapBusy()}
+	r := round{available: l.available(), claimed: l.claimed, coming: l.coming, owed: l.owed,
+		swapBusy: m.swapBusy()}
 	anyRuns, anyShort := false, false
+	bank := m.bank()
 	for i, c := range m.ordered {
-		if !c.flex() {
+		if !c.flex() || m.bound(c) {
 			continue
 		}
 		r.fromLater = m.later[i]
 		firstToRun, firstShort := !anyRuns, !anyShort
-		anyRuns = anyRuns || !c.state.suspended()
+		if c.fillsSwap(m.now, m.p.Hold) {
+			if _, c.held = bank.lets(c, !anyShort || c.owed > 0); c.held {
+				continue
+			}
+		}
 		if !c.wants() {
+			anyRuns = anyRuns || !c.state.suspended()
 			r.spare += m.spare(c)
 			r.growth += m.growth(c)
 			continue
 		}
+		most, waits := bank.lets(c, !anyShort || c.owed > 0)
+		if c.held = waits; waits {
+			c.mayPage = false
+			continue
+		}
+		anyRuns = anyRuns || !c.state.suspended()
 		anyShort, c.mayPage = true, c.mayPage && c.place.standing == yielding
 		if !c.ready(m.now) || c.state.suspended() && r.swapBusy {
 			continue
 		}
 		withheld := r.claimed
-		if firstShort {
+		if firstShort || c.owed > 0 {
 			withheld = m.withheldFrom(c)
 		}
-		served, found := m.serve(c, &r, withheld, firstToRun)
+		if c.owed == 0 {
+			withheld += r.owed
+		}
+		owed := c.owed
+		served, found := m.serve(c, &r, withheld, most, firstToRun)
+		r.owed -= owed - c.owed
+		bank.stale = bank.stale || served
 		switch {
 		case served || !firstShort:
 		case withheld == 0 && r.coming == 0 && (c.place.standing == onTurn && firstToRun || !m.willEnd(c)):
 			// There is nothing that it could wait for, or it is its turn.
-			m.makeDo(c, r.available, found)
+			m.makeDo(c, min(r.available, most), min(found, most))
 			r.available = 0
 		case m.waitedLong(c):
 			m.letPage(c)
@@ -80,14 +110,14 @@ func (m *Manager) serveInOrder() {
 }
 
 // serve gives c all that it lacks from one of three sources, if the source has enough beyond what is withheld from c.
-// found is what a search in other containers has found; it is taken only if c is served.
-func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstToRun bool) (served bool,
+// found is what a search in other containers has found; it is taken only if c is served. c may grow by may.
+func (m *Manager) serve(c *container, r *round, withheld, may resource.Amount, firstToRun bool) (served bool,
 	found resource.Amount) {
 	if c.state.suspended() {
 		withheld += r.growth // or it would soon be taken from c again
 	}
-	least := min(c.lacks()+c.minGrowth(), c.Max-c.limit)
-	most := min(c.lacks()+resource.Amount(m.p.PuffRatio*float64(c.limit)), c.Max-c.limit)
+	least := m.leastGrowth(c)
+	most := min(c.lacks()+resource.Amount(m.p.PuffRatio*float64(c.limit)), c.Max-c.limit, may, m.left(c))
 
 	// 1. What is available.
 	if r.available >= least+withheld {
@@ -104,6 +134,10 @@ func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstT
 		return true, 0
 	}
 
+	if c.owed > 0 && m.ledger().coming > 0 {
+		return false, 0 // other owners are about to give it
+	}
+
 	// 3. What other containers hold. Running containers are suspended only for the first one that could run: to run
 	// another one in their place gains nothing, and costs the way to swap and back.
 	far := suspendedToo
@@ -115,7 +149,7 @@ func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstT
 		return false, 0
 	}
 	r.searches++
-	if found = m.collect(most+withheld-soon, c, far); found < least+withheld-soon {
+	if found = m.collect(most+withheld-soon, c, &c.Envelope, far); found < least+withheld-soon {
 		return false, found
 	}
 	m.accept(Reason{Code: NeededByFirst, A: int64(c.Rank)})
@@ -129,7 +163,7 @@ func (m *Manager) makeDo(c *container, available, found resource.Amount) {
 	switch {
 	case c.belowMin(): // what there is would not bring it to its Min: it is about to be suspended
 	case available > c.minGrowth():
-		m.order(Grow, c, c.limit+min(available, c.Max-c.limit), Reason{Code: RoomToGrow, A: int64(available)})
+		m.order(Grow, c, c.limit+min(available, c.Max-c.limit, m.left(c)), Reason{Code: RoomToGrow, A: int64(available)})
 	case found > c.minGrowth():
 		m.accept(Reason{Code: NeededByFirst, A: int64(c.Rank)})
 	default:
@@ -139,16 +173,33 @@ func (m *Manager) makeDo(c *container, available, found resource.Amount) {
 
 // killSparingly kills last for first if first could then have what it lacks, and no container runs for whose end
 // first could wait; otherwise first runs with what it has. No container is killed for one that has its turn: the two
-// would kill each other for ever. A container that yields is not killed.
+// would kill each other for ever. A container that yields is not killed. Where the manager banks, none is killed, but
+// once swap has no room left, the youngest is requeued that may be.
 func (m *Manager) killSparingly(first, last *container) {
 	switch patient := m.now.Sub(first.shortSince) < m.p.KillPatience; {
 	case m.ledger().coming > 0:
+	case m.banks():
+		if victim := m.requeueable(first); victim != nil && !patient && !m.willEnd(first) {
+			m.requeue(victim, Reason{Code: Requeued, A: int64(first.Rank)})
+		} else {
+			m.letPage(first)
+		}
 	case first == last || first.place.standing == onTurn || m.willEnd(first) || last.place.standing == yielding ||
 		!m.wouldHelp(first) || patient:
 		m.letPage(first)
 	case last.ready(m.now):
 		m.order(Kill, last, 0, Reason{Code: Exhausted, A: int64(first.Rank)})
 	}
+}
+
+// requeueable returns the youngest container that may be requeued for first, where swap has no room left; nil if there
+// is none.
+func (m *Manager) requeueable(first *container) *container {
+	if m.swapRoom() > 0 {
+		return nil
+	}
+	l := m.ledger()
+	return m.youngest(first, first.lacks()-l.available(), !m.goesOn(first))
 }
 
 // wouldHelp reports whether first could get what it lacks from the FLEX containers that come after it, beyond the
@@ -224,6 +275,9 @@ func (m *Manager) lastFlex() *container {
 // before, or their containers would still come first.
 func (m *Manager) takeTurns() {
 	m.endTurns()
+	if m.dry() { // a turn would free nothing
+		return
+	}
 	for _, c := range m.ordered {
 		may := m.tolerance(c)
 		if !c.state.suspended() || may <= 0 || m.now.Sub(c.suspendedAt) < may || c.place.standing == onTurn {

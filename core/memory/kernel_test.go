@@ -87,6 +87,7 @@ type program struct {
 	sleeps    *nap          // nil: it never sleeps
 	locked    bool          // nothing of it can be swapped
 	worked    time.Duration // time spent computing
+	kills     int           // by the manager
 }
 
 // wait makes a program stop at a point of its work until another program reaches a point or ends, as for a lock held by
@@ -243,10 +244,11 @@ func (k *kernel) restart(in *Input) {
 	}
 	for _, o := range orders {
 		// A program that was ordered to end ends, even if the manager that ordered it is gone.
-		if o.program.state == "running" && (o.Kind == Kill || k.faults == nil || k.faults.r.IntN(2) == 0) {
+		if o.program.state == "running" && (o.Kind == Kill || o.Kind == End || k.faults == nil || k.faults.r.IntN(2) == 0) {
 			k.apply(o, in)
 		}
 	}
+	in.Comebacks = k.manager.Comebacks()
 	var err error
 	if k.manager, err = New(k.p); err != nil {
 		k.t.Fatal(err)
@@ -405,7 +407,8 @@ func (k *kernel) end(p *program, how string, in *Input) {
 // killed ends a program that lacks memory and gets none from swap.
 func (k *kernel) killed(p *program, in *Input) {
 	if k.onKill == nil {
-		k.fail("the kernel kills %v, which holds %d of %d", p.Container, p.held, p.limit)
+		k.fail("the kernel kills %v, which holds %d of %d, with %d of %d in swap", p.Container, p.held, p.limit,
+			k.swapUsed(), k.swap)
 	}
 	k.onKill(p)
 	k.end(p, "killed", in)
@@ -424,7 +427,7 @@ func (k *kernel) finishOrders(in *Input) {
 		}
 		o.program.giving = false
 		k.apply(o, in)
-		if !o.silent && o.Kind != Kill {
+		if !o.silent && o.Kind != Kill && o.Kind != End {
 			in.Outcomes = append(in.Outcomes, Outcome{Action: o.ID, Limit: o.program.limit, Failed: o.fail})
 		}
 	}
@@ -441,6 +444,8 @@ func (k *kernel) apply(o *order, in *Input) {
 		p.limit = o.Limit
 	case Shrink:
 		p.limit = min(p.limit, max(o.Limit, p.resident))
+	case End:
+		k.end(p, "ended", in)
 	case Kill:
 		if !k.again {
 			k.end(p, "moved", in) // the paper expects it to be launched on another node
@@ -460,8 +465,10 @@ func (k *kernel) carryOut(a Action) {
 	if p == nil {
 		k.t.Fatalf("action for unknown container %v", a.Container)
 	}
-	k.note("%v %v limit %d to %d of %d, holds %d+%d: %s", a.Kind,
-		a.Container, p.limit, a.Limit, k.memory, p.resident, p.swapped(), a.Reason.Words())
+	if a.Kind != Refuse || k.swap > 0 {
+		k.note("%v %v limit %d to %d of %d, holds %d+%d: %s", a.Kind,
+			a.Container, p.limit, a.Limit, k.memory, p.resident, p.swapped(), a.Reason.Words())
+	}
 	if p.Class != cluster.Flex && a.Kind != Admit && a.Kind != Refuse {
 		k.fail("%v of a REGULAR container", a.Kind)
 	}
@@ -474,7 +481,7 @@ func (k *kernel) carryOut(a Action) {
 	o := &order{Action: a, program: p, fail: fail, partly: fail && a.Limit != asked, silent: silent}
 	switch a.Kind {
 	case Admit:
-		p.state, p.limit, p.stopped, p.everTurn = "running", p.Min, false, false
+		p.state, p.limit, p.stopped, p.everTurn = "running", max(p.Min, a.Limit), false, false
 		return
 	case Refuse:
 		p.state, p.arrives = "refused", k.now.Add(time.Second)
@@ -497,6 +504,7 @@ func (k *kernel) carryOut(a Action) {
 		}
 	case Kill:
 		k.kills++
+		p.kills++
 		k.checkKill(a)
 	}
 	k.orders = append(k.orders, o)
@@ -505,6 +513,12 @@ func (k *kernel) carryOut(a Action) {
 // checkKill checks that no program is killed for another one that fits together with the minimum memory of all:
 // swapping would do.
 func (k *kernel) checkKill(a Action) {
+	if dry := k.swap-k.swapUsed() < SwapReserve(k.memory); dry && k.p.Strategy == InOrder {
+		if !k.byID[a.Container].Requeue {
+			k.fail("%v is requeued, and must not be", a.Container)
+		}
+		return
+	}
 	if k.p.Strategy != InOrder || k.faults != nil || k.budget < k.swap || k.swap-k.swapUsed() < k.swap/2 {
 		return
 	}

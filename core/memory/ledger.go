@@ -13,16 +13,17 @@ type ledger struct {
 	awaited   resource.Amount
 	reserve   resource.Amount
 	claimed   resource.Amount
+	owed      resource.Amount
 	coming    resource.Amount // of allocated
 }
 
 // free is what may be given to any container.
-func (l *ledger) free() resource.Amount { return l.available() - l.claimed }
+func (l *ledger) free() resource.Amount { return l.available() - l.claimed - l.owed }
 
 // unallocated is what is in no room.
 func (l *ledger) unallocated() resource.Amount { return l.memory - l.allocated }
 
-// available is claimed + free: what may be given to a container from which no claim is withheld.
+// available is claimed + owed + free: what may be given to a container from which nothing is withheld.
 func (l *ledger) available() resource.Amount { return l.unallocated() - l.awaited - l.reserve }
 
 // ledger sums up the present moment. Later orders in the same step change it.
@@ -32,9 +33,16 @@ func (m *Manager) ledger() ledger {
 	for _, c := range m.ordered {
 		l.allocated += c.room()
 		l.coming += c.coming()
+		l.owed += c.owed
 	}
 	if i := slices.IndexFunc(m.requests, func(r request) bool { return !r.claim }); i >= 0 {
 		l.awaited = m.requests[i].Min
+	}
+	for i := range m.requests {
+		l.owed += m.requests[i].owed
+	}
+	if m.share == 0 || m.unmet {
+		l.owed = 0
 	}
 	return l
 }
@@ -44,7 +52,7 @@ func (c *container) coming() resource.Amount {
 	switch {
 	case c.doing(Shrink):
 		return c.limit - c.target
-	case c.doing(Kill):
+	case c.leaving():
 		return c.limit
 	}
 	return 0
@@ -83,5 +91,8 @@ func (m *Manager) withheldFrom(c *container) resource.Amount {
 			ends += o.room()
 		}
 	}
-	return metBy(m.requests, could+max(ends, m.collect(l.claimed-could, nil, runningToo)))
+	if m.dry() {
+		return metBy(m.requests, could+max(ends, m.collectDry(l.claimed-could, 0, nil, nil, false)))
+	}
+	return metBy(m.requests, could+max(ends, m.collect(l.claimed-could, nil, nil, runningToo)))
 }

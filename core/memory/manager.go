@@ -23,6 +23,9 @@ type Manager struct {
 	acting     map[ActionID]*container // by actions under way, and overdue
 	// endedEarly are containers whose end was reported before any other news, and when: later news of them is outdated.
 	endedEarly map[cluster.ContainerID]timeline.Time
+	requeued   map[cluster.TaskID]*comeback // tasks that are to come back
+	owners
+	inside bool // it sees the containers of one owner: see within
 
 	lastPuff    moment
 	flexRefused moment // a FLEX container could not start
@@ -35,6 +38,8 @@ type Manager struct {
 	gifts   []gift            // see collect
 	short   []*container      // see candidates
 	later   []resource.Amount // see sumLater
+	endsBy  []ending          // see endings
+	stuck   []stuck           // see serveDry
 }
 
 // Request asks for the Min of a container that is to start.
@@ -48,6 +53,8 @@ type Input struct {
 	Readings []Reading
 	Outcomes []Outcome
 	Out      []Out
+	// Comebacks are those of an earlier manager of these containers, once, with those that were found.
+	Comebacks []Comeback
 	// Started containers have been launched, or found running, with the given limit.
 	Started []Started
 	// Ended containers are gone for good, whatever other news of them comes in this step or up to ActionTimeout later: a
@@ -100,6 +107,7 @@ func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	// 3. Take back what the node no longer has, before any memory is given. First of all, running containers get their
 	// Min, which may have been raised: with less they would be suspended.
 	m.fitNode()
+	m.fitShares()
 	m.raiseToMin()
 
 	// 4. Admit containers that are to start. They come before growth: a REGULAR container has a right to its memory,
@@ -134,8 +142,13 @@ func (m *Manager) takeIn(in Input) {
 	if in.Node != nil {
 		m.node = *in.Node
 	}
+	m.takeComebacks(in.Comebacks)
 	for i := range in.Started {
+		_, admitted := m.containers[in.Started[i].Container]
 		m.add(&in.Started[i])
+		if c := m.containers[in.Started[i].Container]; c != nil && !admitted {
+			m.findReserve(c)
+		}
 	}
 	for i := range in.Changed {
 		if c, ok := m.containers[in.Changed[i].Container]; ok {
@@ -156,6 +169,8 @@ func (m *Manager) takeIn(in Input) {
 	m.takeRequests(in.Requests)
 	m.remove(in.Ended)
 	m.sort()
+	m.noteQuotas()
+	m.counted = false
 	m.findAtRisk()
 }
 
@@ -165,7 +180,9 @@ func (m *Manager) add(s *Started) {
 		return
 	}
 	if old, twice := m.containers[s.Container]; twice { // admitted before it started
-		old.Envelope, old.firstSeen = s.Envelope, m.now
+		old.firstSeen = m.now
+		old.setEnvelope(s.Envelope)
+		m.counted = false
 		m.move(old, m.p.ranked(&s.Envelope))
 		return
 	}
@@ -182,15 +199,22 @@ func (m *Manager) add(s *Started) {
 	if s.Suspended && c.flex() {
 		c.suspend(m.now, c.stateReason)
 	}
-	m.containers[c.Container] = c
+	m.containers[c.Container], m.counted = c, false
 	m.ordered = append(m.ordered, c)
 	m.move(c, m.p.ranked(&c.Envelope))
+}
+
+// setEnvelope replaces the envelope. A container that was requeued keeps what it came back with, as far as it may have
+// that.
+func (c *container) setEnvelope(to Envelope) {
+	c.Envelope = to
+	c.Min = max(c.Min, min(c.reserve, c.Max))
 }
 
 // change replaces the envelope of c. A REGULAR container has its Min from now on, so the driver must know that there
 // is room.
 func (m *Manager) change(c *container, to Envelope) {
-	c.Envelope = to
+	c.setEnvelope(to)
 	if !c.flex() && !c.out {
 		c.limit, c.target = c.Min, c.Min
 	}
@@ -204,6 +228,7 @@ func (m *Manager) remove(ended []cluster.ContainerID) {
 		return
 	}
 	for _, id := range ended {
+		m.forgetComebacks(id)
 		c, ok := m.containers[id]
 		if !ok {
 			m.endedEarly[id] = m.now
@@ -228,9 +253,9 @@ func (m *Manager) hasEnded(id cluster.ContainerID) bool {
 }
 
 // answer answers a request.
-func (m *Manager) answer(kind ActionKind, id cluster.ContainerID, why Reason) {
+func (m *Manager) answer(kind ActionKind, id cluster.ContainerID, limit resource.Amount, why Reason) {
 	m.lastID++
-	m.actions = append(m.actions, Action{ID: m.lastID, Kind: kind, Container: id, Reason: why})
+	m.actions = append(m.actions, Action{ID: m.lastID, Kind: kind, Container: id, Limit: limit, Reason: why})
 }
 
 // Containers returns the containers whose rooms are counted, in no order.
@@ -245,7 +270,7 @@ func (m *Manager) Next() timeline.Time {
 			next = min(next, t)
 		}
 	}
-	short := m.firstShort() != nil
+	short := m.firstShort(nil) != nil
 	for _, c := range m.ordered {
 		if short && c.progress.known && !c.state.suspended() { // it yields
 			at(m.stallsAt(c))

@@ -333,6 +333,27 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
+// TestOutlookOfHeldBack: a container that waits for the ends of others goes on when those are to come, however much
+// memory is free meanwhile.
+func TestOutlookOfHeldBack(t *testing.T) {
+	const mib = resource.MiB
+	first := flex(1, 32*mib, 256*mib)
+	first.Duration = 30 * time.Second
+	m := newManager(t, Default(), 256*mib, Started{Envelope: first, Limit: 170 * mib},
+		Started{Envelope: flex(2, 32*mib, 256*mib), Limit: 52 * mib})
+	m.Step(at(1), Input{Node: &NodeReading{Memory: 256 * mib, SwapFree: 250 * mib},
+		Readings: []Reading{full(1, 145*mib, 0, 0), full(2, 51*mib, 20*mib, 1)}})
+	if c := m.containers[id(2)]; !c.held || !c.state.suspended() {
+		t.Fatalf("held back: %v, %v", c.held, c.state)
+	}
+	if l := m.ledger(); l.free() < mib {
+		t.Fatalf("%d free", l.free())
+	}
+	if got, ok := m.Outlook(id(2)); !ok || got != at(30) {
+		t.Fatalf("resumed at %v %v, want 30s", time.Duration(got), ok)
+	}
+}
+
 func TestParametersOutOfRange(t *testing.T) {
 	p := Paper()
 	p.PuffRatio = 0

@@ -37,6 +37,9 @@ type underWay struct {
 // ready reports whether the kernel may be asked for something.
 func (o *orders) ready(now timeline.Time) bool { return o.pending == nil && now >= o.retryAt }
 
+// leaving reports whether the container is to end.
+func (o *orders) leaving() bool { return o.doing(Kill) || o.doing(End) }
+
 // doing reports whether an action of that kind is under way.
 func (o *orders) doing(kind ActionKind) bool { return o.pending != nil && o.pending.Kind == kind }
 
@@ -47,12 +50,31 @@ type floor struct {
 	wait  time.Duration // from the last failure to until; 0 after a success
 }
 
+// failed notes a limit below which the container could not be shrunk: it is tried again after a second, and then after
+// twice as long each time, up to most.
+func (f *floor) failed(at resource.Amount, now timeline.Time, most time.Duration) {
+	wait := min(max(time.Second, 2*f.wait), most)
+	*f = floor{limit: at, until: now.Add(wait), wait: wait}
+}
+
+// succeeded notes that the container could be shrunk.
+func (f *floor) succeeded() { f.wait = 0 }
+
+// now is the limit; 0 if it is to be tried again.
+func (f *floor) now(now timeline.Time) resource.Amount {
+	if now < f.until {
+		return f.limit
+	}
+	return 0
+}
+
 // order asks the kernel for an action and notes the state that it leads to.
 func (m *Manager) order(kind ActionKind, c *container, limit resource.Amount, why Reason) {
 	m.send(kind, c, limit, why)
 	switch kind {
 	case Grow, Shrink:
-		c.target, c.mayPage = limit, false
+		c.target = limit
+		c.allowance.end()
 		c.grown = limit > c.Min
 	case Suspend:
 		c.suspend(m.now, why)
@@ -69,6 +91,7 @@ func (m *Manager) order(kind ActionKind, c *container, limit resource.Amount, wh
 // send adds an action to those of this step and marks it as under way.
 func (m *Manager) send(kind ActionKind, c *container, limit resource.Amount, why Reason) {
 	m.lastID++
+	m.counted = false
 	a := Action{ID: m.lastID, Kind: kind, Container: c.Container, Limit: limit, Suspended: c.state.suspended(),
 		Reason: why}
 	m.actions = append(m.actions, a)
@@ -115,32 +138,32 @@ func (m *Manager) takeOutcome(o *Outcome) {
 	case late && c.pending == nil:
 		c.target = c.limit
 	case late:
-	case c.doing(Kill) && !o.Failed: // under way until the container has ended
+	case c.leaving() && !o.Failed: // under way until the container has ended
 	default:
 		m.finish(c, o.Failed)
 	}
 }
 
 // noteFloor notes the limit to which the Shrink under way could not lower c: less than an eighth of the requested
-// memory came free. The next attempt comes after a second, and each further one after twice as long, up to most.
+// memory came free.
 func (c *container) noteFloor(o *Outcome, now timeline.Time, most time.Duration) {
 	if !c.doing(Shrink) || o.Limit <= c.pending.Limit {
 		return
 	}
 	if was := c.pending.from; was-o.Limit >= (was-c.pending.Limit)/8 {
-		c.floor.wait = 0
+		c.floor.succeeded()
 		return
 	}
-	wait := min(max(time.Second, 2*c.floor.wait), most)
-	c.floor = floor{limit: o.Limit, until: now.Add(wait), wait: wait}
+	c.floor.failed(o.Limit, now, most)
 }
 
 // finish ends the action under way of c.
 func (m *Manager) finish(c *container, failed bool) {
 	kind := c.pending.Kind
 	c.pending, c.target = nil, c.limit
+	m.counted = false
 	c.grown = c.limit > c.Min
-	if kind != Grow && kind != Kill {
+	if kind != Grow && kind != Kill && kind != End {
 		if c.state.inDoubt() {
 			c.changedAt = m.now // it changed now at the latest: even an action that failed may have changed it
 		}

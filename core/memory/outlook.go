@@ -23,23 +23,27 @@ func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 		}
 	}
 	type end struct {
+		of    *container
 		at    timeline.Time
 		frees resource.Amount
 	}
 	var ends []end
 	for _, o := range m.ordered {
 		if at := o.firstSeen.Add(o.Duration); o != c && o.Duration > 0 && !o.state.suspended() && at > m.now {
-			ends = append(ends, end{at, o.room() + o.lacksIf(byPlace(o, c) < 0)})
+			ends = append(ends, end{o, at, o.room() + o.lacksIf(byPlace(o, c) < 0)})
 		}
 	}
 	slices.SortFunc(ends, func(a, b end) int { return int(max(-1, min(1, a.at-b.at))) })
-	l := m.ledger()
+	l, left := m.ledger(), m.endings()
 	free := l.free()
-	if free >= lacks {
+	fits := func() bool { return free >= lacks && (!c.held || left.mayGrow(c) >= c.leastGrown()) }
+	if fits() {
 		return m.now.Add(m.p.Interval), true
 	}
 	for _, e := range ends {
-		if free += e.frees; free >= lacks {
+		free += e.frees
+		left.remove(e.of)
+		if fits() {
 			return e.at, true
 		}
 	}

@@ -79,6 +79,8 @@ type Parameters struct {
 	// that pages.
 	BreathEvery float64
 	Breath      time.Duration
+	// Shares divides the memory of the node among the owners of FLEX containers: see share.go.
+	Shares bool
 	// ActionTimeout is how long the kernel may take for one action before the manager goes on without an answer.
 	ActionTimeout time.Duration
 	// ClaimFor is how long free and coming memory is kept for a REGULAR container that was refused, if it does not ask
@@ -133,6 +135,7 @@ func Default() Parameters {
 	p.AheadRatio = 1
 	p.Lend = 0.25
 	p.Strategy = InOrder
+	p.Shares = true
 	p.Tolerance = 2 // a turn of this length lets the container end
 	p.Squeeze = 0.1
 	p.Settle = 500 * time.Millisecond

@@ -58,7 +58,7 @@ type usage struct {
 	thrashes bool // between the last two readings enough of its mapped files came back that it waits for them
 	reuses   bool // it has thrashed: its mapped files are used again and again
 
-	level   resource.Amount // what it held in memory when that last changed by more than a little
+	level   resource.Amount // what it held when that last changed by more than a little
 	climbed moment          // it held more than level
 	peak    resource.Amount // the most that it needed within Hold
 	peakAt  timeline.Time
@@ -107,12 +107,12 @@ func (c *container) observe(now timeline.Time, r *Reading, p *Parameters) {
 	}
 }
 
-// climb notes whether the container holds clearly more in memory than before.
+// climb notes whether the container holds clearly more than before.
 func (u *usage) climb(now timeline.Time, limit resource.Amount) {
-	if u.anonymous > u.level+limit/256 {
+	if u.demand() > u.level+limit/256 {
 		u.climbed = moment{now, true}
-	} else if u.anonymous >= u.level {
+	} else if u.demand() >= u.level {
 		return
 	}
-	u.level = u.anonymous
+	u.level = u.demand()
 }

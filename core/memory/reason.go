@@ -41,6 +41,17 @@ const (
 	FilesComeBack // A: what it has mapped of files, bytes; B: its limit, bytes
 	LeastRaised   // A: the least that it may run with, bytes; B: its limit, bytes
 	PagedOut      // its memory was paged out for another party, and comes back
+	Requeued      // A: rank of the container that it is for
+	NoRoomBeside  // A: what it holds, bytes; B: its limit, bytes
+	OutgrewMost   // A: what it holds, bytes; B: rank of the container that is out of memory
+	RunsOn        // A: what it holds, bytes; B: its limit, bytes
+	NoSafeStart   // A: memory asked for, bytes; B: rank of the container that could not grow to what it may need
+	ComesBack     // A: memory asked for, bytes; B: rank of the requeued container that waits
+	OverQuota     // A: the quota of its owner, bytes; B: what the containers of its owner may hold, bytes
+	HeldBack      // A: what it holds with swap, bytes; B: its limit, bytes
+	// A: rank of a container of another owner, which needs what is within the share of that owner; B: the share, bytes
+	WithinShare
+	BeyondShare // A: what the FLEX containers of its owner may hold, bytes; B: the share of each owner, bytes
 	numReasons
 )
 
@@ -87,7 +98,7 @@ var reasons = [numReasons]struct {
 	RegularWaits:  {"needs %s, and %s are kept for REGULAR containers that wait", bytes, bytes},
 	Yields: {"made no progress while others lacked memory, and runs on behind them: " +
 		"held %s with what was in swap, and could hold %s", bytes, bytes},
-	SwapFull: {"swap is full, and the kernel would kill: " +
+	SwapFull: {"nothing can go to swap, and the kernel would kill: " +
 		"held %s with what was in swap, and could hold %s", bytes, bytes},
 	Locked: {"its programs locked %s of the %s that it could hold, which cannot go to swap, " +
 		"and the kernel would kill", bytes, bytes},
@@ -95,6 +106,23 @@ var reasons = [numReasons]struct {
 		"came back again and again", bytes, bytes},
 	LeastRaised: {"needs %s at least, and could hold %s", bytes, bytes},
 	PagedOut:    {"its memory was paged out, and comes back", nil, nil},
+	Requeued: {"requeued: job %s, before it in the order, needed the memory; it runs again when there is room", rank,
+		nil},
+	NoRoomBeside: {"requeued: held %s of %s, and the containers beside it hold the rest; " +
+		"it runs again when there is room", bytes, bytes},
+	OutgrewMost: {"held %s, job %s was out of memory, too, nothing could go to swap, and no container may run again: " +
+		"it had outgrown by most what it was known to need", bytes, rank},
+	RunsOn: {"held %s of %s, and no memory can be had by any means: it goes on until it needs more", bytes, bytes},
+	NoSafeStart: {"needs %s, and beside it job %s could not grow to what it may need in memory and swap; " +
+		"a job that may run again (--retry) need not wait for that", bytes, rank},
+	ComesBack: {"needs %s, and job %s comes before it, which was requeued and waits for its memory", bytes, rank},
+	OverQuota: {"waits for memory: the quota of its user is %s, and the containers of the user hold %s", bytes, bytes},
+	HeldBack: {"held %s with what was in swap, and could hold %s: containers beside it are to end first, so that memory " +
+		"and swap suffice", bytes, bytes},
+	WithinShare: {"its user held more than a share of the node, and job %s of another user, " +
+		"who is within the share of %s, needed the memory", rank, bytes},
+	BeyondShare: {"waits for memory: the containers of its user hold %s, and the share of each user is %s; " +
+		"others use the rest", bytes, bytes},
 }
 
 // Words puts r into one clause for people.

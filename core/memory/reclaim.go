@@ -10,9 +10,14 @@ func (m *Manager) fitNode() {
 	if !m.strategy.reclaims {
 		return
 	}
-	if l := m.ledger(); l.allocated-l.coming > l.memory {
-		m.collect(l.allocated-l.coming-l.memory, nil, runningToo)
-		m.accept(Reason{Code: NodeSmaller, A: int64(m.node.Memory)})
+	l, why := m.ledger(), Reason{Code: NodeSmaller, A: int64(m.node.Memory)}
+	switch lost := l.allocated - l.coming - l.memory; {
+	case lost <= 0:
+	case m.dry():
+		m.fitDry(lost, why)
+	default:
+		m.collect(lost, nil, nil, runningToo)
+		m.accept(why)
 	}
 }
 
@@ -33,10 +38,7 @@ func (m *Manager) gives(c *container, already, need resource.Amount, squeeze boo
 
 // fixed is the limit below which c cannot be shrunk.
 func (c *container) fixed(now timeline.Time) resource.Amount {
-	if now < c.floor.until {
-		return max(c.locked, c.floor.limit)
-	}
-	return c.locked
+	return max(c.locked, c.floor.now(now))
 }
 
 // slack is what c could give without swapping anything out.
@@ -88,32 +90,33 @@ const (
 type gift struct {
 	from           *container
 	bytes, swapped resource.Amount // in all, and how much of what it holds then goes to swap
-	later          bool            // it comes after the container that the gift is for
+	later          bool            // it comes after the container that the gift is for, or is held back
 }
 
 // collect plans from which containers memory is taken until need is met, the last container first: first unused
 // memory, then the memory of inactive containers, then that of running ones. protect is the container that the memory
 // is for: containers before it give only what they never touched. If protect is nil, all containers count as later.
 // REGULAR containers give nothing. collect returns how much would come free; accept carries out the plan of the last
-// call.
-func (m *Manager) collect(need resource.Amount, protect *container, far reach) (freed resource.Amount) {
+// call. Owners give to a container of another owner, of, what they take beyond their share; without of, all.
+func (m *Manager) collect(need resource.Amount, protect *container, of *Envelope, far reach) (freed resource.Amount) {
 	m.gifts = m.gifts[:0]
+	shares := m.excessesFor(of)
 	later := true
 	for i := len(m.ordered) - 1; i >= 0; i-- {
 		if c := m.ordered[i]; c == protect {
 			later = false
 		} else {
-			m.gifts = append(m.gifts, gift{from: c, later: later})
+			m.gifts = append(m.gifts, gift{from: c, later: (later || c.held && c.state.suspended()) && shares.left(c, 1) > 0})
 		}
 	}
-	swapLeft := m.node.SwapFree - m.promisedSwap()
-	take := func(squeeze bool, most func(g *gift) resource.Amount) {
+	swapLeft := m.swapRoom() - m.promisedSwap()
+	take := func(squeeze bool, shares excesses, most func(g *gift) resource.Amount) {
 		for i := range m.gifts {
 			g := &m.gifts[i]
 			if freed >= need {
 				return
 			}
-			more, swapped := m.gives(g.from, g.bytes, min(need-freed, most(g)), squeeze && protect != nil)
+			more, swapped := m.gives(g.from, g.bytes, shares.left(g.from, min(need-freed, most(g))), squeeze && protect != nil)
 			if over := swapped - g.swapped - swapLeft; over > 0 {
 				more, swapped = more-over, swapped-over
 			}
@@ -122,26 +125,29 @@ func (m *Manager) collect(need resource.Amount, protect *container, far reach) (
 			}
 			freed, swapLeft = freed+more, swapLeft-(swapped-g.swapped)
 			g.bytes, g.swapped = g.bytes+more, swapped
+			shares.take(g.from, more)
 		}
 	}
 	unused := func(g *gift) resource.Amount {
 		switch {
-		case g.later && far > untouchedOnly:
+		case shares.bounds(g.from) && g.from.keeps(m.now, m.p.Hold): // it was given that lately
+			return 0
+		case g.later && far > untouchedOnly && !shares.bounds(g.from):
 			return g.from.slack()
-		case protect != nil && protect.state.suspended():
+		case protect != nil && protect.state.suspended() && !shares.bounds(g.from):
 			return m.spare(g.from)
 		}
 		return m.untouched(g.from)
 	}
 	switch far {
 	case untouchedOnly:
-		take(false, unused)
-		take(false, func(g *gift) resource.Amount { return g.allIf(g.from.place.standing == yielding) })
+		take(false, nil, unused)
+		take(false, shares, func(g *gift) resource.Amount { return g.allIf(g.from.place.standing == yielding) })
 	case suspendedToo, runningToo:
-		take(false, unused)
-		take(true, func(g *gift) resource.Amount { return g.allIf(g.later && g.from.inactive()) })
+		take(false, nil, unused)
+		take(true, shares, func(g *gift) resource.Amount { return g.allIf(g.later && g.from.inactive()) })
 		if far == runningToo {
-			take(true, func(g *gift) resource.Amount { return g.allIf(g.later && !g.from.inactive()) })
+			take(true, shares, func(g *gift) resource.Amount { return g.allIf(g.later && !g.from.inactive()) })
 		}
 	}
 	return freed
@@ -155,17 +161,19 @@ func (g *gift) allIf(may bool) resource.Amount {
 	return 0
 }
 
-// accept carries out the plan of collect. Containers that must swap for it, or would have less than their Min, are
-// suspended.
+// accept carries out the plan of collect or collectDry. Containers are suspended that must swap for it or, if they
+// cannot, would be at risk, or would have less than their Min.
 func (m *Manager) accept(why Reason) {
+	dry := m.dry()
 	for _, g := range m.gifts {
 		if g.bytes == 0 {
 			continue
 		}
-		if !g.from.state.suspended() && (g.swapped > 0 || g.from.limit-g.bytes < g.from.Min) {
-			g.from.suspend(m.now, why)
+		c, to := g.from, g.from.limit-g.bytes
+		if !c.state.suspended() && (g.swapped > 0 || dry && to < m.calm(c.anonymous) || to < c.Min) {
+			c.suspend(m.now, why)
 		}
-		m.order(Shrink, g.from, g.from.limit-g.bytes, why)
+		m.order(Shrink, c, to, why)
 	}
 }
 

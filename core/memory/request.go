@@ -16,6 +16,9 @@ type request struct {
 	Envelope
 	asked timeline.Time // the last time
 	claim bool          // it was refused then
+	// reserve is what it starts with because it was requeued, which Min includes; 0 otherwise.
+	reserve resource.Amount
+	owed    resource.Amount // see share.go
 }
 
 // takeRequests takes in requests. A container that asks again keeps its place.
@@ -30,6 +33,7 @@ func (m *Manager) takeRequests(all []Request) {
 			// above theirs.
 			r.Min, r.Class = max(0, r.Min-c.limit), cluster.Regular
 		}
+		m.comesBack(&r)
 		at := slices.IndexFunc(m.requests, func(old request) bool { return old.Container == r.Container })
 		if at < 0 {
 			m.requests = append(m.requests, r)
@@ -52,8 +56,11 @@ func (m *Manager) expireRequests() {
 // refuse refuses a request. It stays as a claim if it is one of a REGULAR container.
 func (m *Manager) refuse(i int, why Reason) (stays bool) {
 	r := &m.requests[i]
-	m.answer(Refuse, r.Container, why)
-	if r.Class == cluster.Flex || m.p.ClaimFor == 0 {
+	m.answer(Refuse, r.Container, r.reserve, why)
+	if back := m.requeued[r.Container.Task]; back != nil {
+		back.asked = moment{m.now, true}
+	}
+	if r.Class == cluster.Flex || m.p.ClaimFor == 0 || why.Code == OverQuota {
 		m.requests = slices.Delete(m.requests, i, i+1)
 		return false
 	}
@@ -65,10 +72,6 @@ func (m *Manager) refuse(i int, why Reason) (stays bool) {
 // the first one that does not fit (section 4.3.1, Reclaim; lazily: only now). Later requests wait with it for the
 // memory that is coming.
 func (m *Manager) serveRequests() {
-	short := m.firstShort()
-	if short != nil && short.place.standing == yielding { // perhaps its programs wait for what is to start
-		short = nil
-	}
 	l := m.ledger()
 	unallocated := l.unallocated()
 	for i := 0; i < len(m.requests); {
@@ -77,19 +80,25 @@ func (m *Manager) serveRequests() {
 			i++
 			continue
 		}
-		answer, why := m.consider(r, unallocated, m.requests[:i], short)
+		answer, why := m.consider(r, unallocated, m.requests[:i])
 		switch answer {
 		case Admit:
-			m.answer(Admit, r.Container, why)
+			begins := resource.Amount(0)
 			if c, here := m.containers[r.Container]; here && c.out {
 				m.comeBack(c, r.Min)
 			} else {
 				m.add(&Started{Envelope: r.Envelope})
+				begins = m.beginDry(r, unallocated)
 			}
-			unallocated -= r.Min
+			m.counted = false
+			if back := m.requeued[r.Container.Task]; back != nil {
+				back.asked = moment{} // it does not wait any more
+			}
+			m.answer(Admit, r.Container, begins, why)
+			unallocated -= max(r.Min, begins)
 			m.requests = slices.Delete(m.requests, i, i+1)
 		case Refuse:
-			if r.Class == cluster.Flex {
+			if r.Class == cluster.Flex && why.Code != OverQuota {
 				m.flexRefused = moment{m.now, true}
 			}
 			if m.refuse(i, why) {
@@ -105,18 +114,32 @@ func (m *Manager) serveRequests() {
 // consider returns the answer to a request: Admit or Refuse, or 0, without a reason, if the answer depends on what
 // the kernel is doing. Earlier claims that the unallocated memory would meet come before a REGULAR container, all
 // earlier claims before a FLEX container.
-func (m *Manager) consider(r *request, unallocated resource.Amount, before []request,
-	short *container) (answer ActionKind, why Reason) {
+func (m *Manager) consider(r *request, unallocated resource.Amount, before []request) (answer ActionKind,
+	why Reason) {
 	claimed := metBy(before, unallocated)
 	if r.Class == cluster.Flex {
-		if short != nil && m.strategy.shortFirst {
+		// One that yields does not count: perhaps its programs wait for what is to start.
+		if short := m.shortBefore(r); short != nil && short.place.standing != yielding && m.strategy.shortFirst {
+			if m.bound(short) {
+				return Refuse, m.overQuota(r.Owner)
+			}
 			return Refuse, Reason{Code: OthersWait, A: int64(r.Min), B: int64(short.Rank)}
 		}
 		if claimed = metBy(before, m.node.Memory); claimed > 0 && r.Min > unallocated-claimed {
 			return Refuse, Reason{Code: RegularWaits, A: int64(r.Min), B: int64(claimed)}
 		}
 	}
-	free := unallocated - claimed
+	if over := m.beyondQuota(r); over > 0 {
+		return Refuse, m.refuseBeyond(r, over)
+	}
+	if m.inOwnWay(r) {
+		return Refuse, m.overQuota(r.Owner)
+	}
+	free := unallocated - claimed - m.owedBefore(r)
+	mustWait, bad := m.refuseDry(r, free)
+	if bad && (r.Min <= free || m.dry()) {
+		return Refuse, mustWait
+	}
 	if r.Min <= free {
 		return Admit, Reason{Code: Free, A: int64(r.Min)}
 	}
@@ -132,6 +155,9 @@ func (m *Manager) consider(r *request, unallocated resource.Amount, before []req
 	why, possible := m.couldGive(r, need)
 	if !possible && coming == 0 && !m.giverBusy(r) {
 		return Refuse, why
+	}
+	if possible && bad {
+		return Refuse, mustWait
 	}
 	if possible {
 		m.accept(Reason{Code: NeededByOther, A: int64(r.Min)})
@@ -162,8 +188,15 @@ func (m *Manager) giverBusy(r *request) bool {
 // couldGive collects memory from FLEX containers for a request and reports whether they could give what it needs. If
 // not, why says what is missing.
 func (m *Manager) couldGive(r *request, need resource.Amount) (why Reason, possible bool) {
-	far := m.mayTake(r)
-	if m.collect(need, nil, far) >= need {
+	far, of := m.mayTake(r), &r.Envelope
+	if r.Class != cluster.Flex {
+		of = nil // what it asks for is reserved
+	}
+	if m.dry() {
+		got := m.collectDry(need, 0, nil, of, false)
+		return Reason{Code: NoFlexLeft, A: int64(r.Min), B: int64(got)}, got >= need
+	}
+	if m.collect(need, nil, of, far) >= need {
 		return Reason{}, true
 	}
 	var most resource.Amount

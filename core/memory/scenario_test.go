@@ -39,8 +39,11 @@ var rewrite = flag.Bool("rewrite", false,
 //	flex B reads=A from=2s holds=100ms ...             after 2s of its work and of A's it reads what A writes into a pipe
 //	flex S sleeps=20s from=3s ...                      sleeps for 20s after 3s of its work
 //	flex L locked=all ...                              nothing of it can be swapped
+//	flex Q requeue=yes need=8GiB ...                   it may be requeued; what it is known to need
+//	flex O owner=ann quota=8GiB ...                    whose it is, and the quota of its owner
 //	regular R at=20s memory=30GiB work=10s duration=10s
 //	memory 100GiB at=50s                                memory for the node's containers from then on
+//	swap 0GiB at=50s                                   the swap space from then on
 //	budget 1GiB at=50s                                  the swap space that may still be used
 //	collect A 20GiB at=40s                              A frees memory down to this amount, suspended or not
 //	fail shrink A limit=50GiB times=2                   the kernel fails the given number of them, or stops at the limit
@@ -238,12 +241,15 @@ func (s *scene) line(l string) error {
 		k.budget, k.tick = k.swap, w.duration("look", time.Second)
 	case "flex", "regular":
 		s.program(all[0], at, w)
-	case "memory", "budget":
+	case "memory", "budget", "swap":
 		to := w.bytes(w.name(0))
 		s.on(at, func(*Input) {
-			if all[0] == "memory" {
+			switch all[0] {
+			case "memory":
 				k.memory, k.changed = to, k.now
-			} else {
+			case "swap":
+				k.swap, k.budget = to, to
+			default:
 				k.budget = to
 			}
 			s.write("", "%s %s", all[0], resource.FormatMemory(to))
@@ -280,13 +286,14 @@ func (s *scene) program(kind string, at timeline.Time, w *arguments) {
 	rank := len(s.k.programs) + 1
 	p := &program{Envelope: Envelope{Container: cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(rank)},
 		Run: 1}, Envelope: cluster.Envelope{Rank: rank, Duration: w.duration("duration", 0),
-		HeartbeatTimeout: w.duration("heartbeat", 0)}},
+		HeartbeatTimeout: w.duration("heartbeat", 0), Owner: w.keys["owner"], Quota: w.size("quota")}},
 		arrives: at, work: w.duration("work", time.Hour), pass: w.duration("pass", time.Second)}
 	if kind == "regular" {
 		p.Min, p.Max = w.size("memory"), w.size("memory")
 		p.sets = []resource.Amount{p.Min}
 	} else {
 		p.Class, p.Min, p.Max = cluster.Flex, w.size("min"), cmp.Or(w.size("max"), s.k.memory)
+		p.Requeue, p.Need = w.keys["requeue"] == "yes", w.size("need")
 		for _, set := range strings.Split(w.keys["sets"], ",") {
 			p.sets = append(p.sets, w.bytes(set))
 		}
@@ -346,6 +353,8 @@ func (s *scene) play() {
 		for _, p := range k.programs {
 			if states[p] == "running" && p.state == "done" {
 				s.write(s.names[p], "ends")
+			} else if states[p] == "running" && p.state == "ended" {
+				s.write(s.names[p], "is ended")
 			}
 		}
 		k.now = k.now.Add(k.tick)

@@ -40,6 +40,10 @@ func (m *Manager) findAtRisk() {
 	if m.p.Ahead <= 0 {
 		return
 	}
+	var swapped resource.Amount
+	for _, c := range m.ordered {
+		swapped += c.swap
+	}
 	for _, c := range m.ordered {
 		margin := resource.Amount(m.p.Ahead * float64(c.limit))
 		swappable := c.anonymous - c.locked
@@ -47,7 +51,9 @@ func (m *Manager) findAtRisk() {
 			swappable = 0
 		}
 		was, grows := c.atRisk, c.state.suspended() || c.climbed.within(m.now, m.p.Hold)
-		c.atRisk = grows && c.flex() && c.known && c.limit < c.Max && swappable < margin && c.anonymous >= c.limit-margin
+		// More memory would help, or what others have in swap.
+		helps := c.limit < c.Max || m.node.SwapFull && swapped > c.swap && c.demand() >= c.limit
+		c.atRisk = grows && helps && c.flex() && c.known && swappable < margin && c.anonymous >= c.limit-margin
 		if c.atRisk && !was && !c.short && !c.state.suspended() {
 			c.shortSince = m.now
 		}
@@ -71,10 +77,13 @@ func (m *Manager) suspendShort() {
 		switch {
 		case c.belowMin():
 			m.order(Suspend, c, 0, Reason{Code: BelowLeast, A: int64(c.limit), B: int64(c.Min)})
-		case c.atRisk:
-			m.order(Suspend, c, 0, m.riskReason(c))
-		case c.short && c.demand() >= c.limit && !c.mayPage && c.limit < c.Max && m.settled(c):
-			m.order(Suspend, c, 0, Reason{Code: OutOfMemory, A: int64(c.demand()), B: int64(c.limit)})
+		case c.atRisk && !c.runsOn:
+			m.order(Suspend, c, 0, m.whyShort(c, m.riskReason(c)))
+		case c.held && c.demand() >= c.limit:
+			m.order(Suspend, c, 0, m.whyShort(c, Reason{Code: HeldBack, A: int64(c.demand()), B: int64(c.limit)}))
+		case c.short && c.demand() >= c.limit && !c.mayPage && !c.runsOn && c.limit < c.Max && m.settled(c) &&
+			!m.isOwed(c):
+			m.order(Suspend, c, 0, m.whyShort(c, Reason{Code: OutOfMemory, A: int64(c.demand()), B: int64(c.limit)}))
 		}
 	}
 }
@@ -94,7 +103,7 @@ func (m *Manager) resumeFitting() {
 		if !c.state.suspended() || c.atRisk || !c.ready(m.now) || !c.known || !m.settled(c) {
 			continue
 		}
-		if c.demand() <= c.limit && c.limit >= c.Min || c.limit >= c.Max {
+		if c.demand() <= c.limit && c.limit >= c.Min || c.limit >= c.Max && !c.held {
 			m.order(Resume, c, 0, Reason{Code: DemandMet, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}

@@ -15,7 +15,7 @@ func (m *Manager) growAlone() {
 		m.lastPuff = moment{m.now, true}
 		more := min(resource.Amount(float64(c.limit)*m.p.PuffRatio), c.Max-c.limit)
 		l := m.ledger()
-		if free := l.free(); more <= free {
+		if free := min(l.free(), m.left(c)); more <= free {
 			m.order(Grow, c, c.limit+more, Reason{Code: RoomToGrow, A: int64(free)})
 		} else {
 			m.order(Kill, c, 0, Reason{Code: NoRoomToGrow, A: int64(more), B: int64(free)})

@@ -3,6 +3,7 @@ package memory
 import (
 	"time"
 
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
@@ -28,13 +29,18 @@ type progress struct {
 	yielded int    // how often it has yielded
 }
 
+// made notes readings, and reports whether there was progress since the last: computing for some of stall, or
+// swapping of some of the limit.
+func (p *progress) made(r *Reading, stall time.Duration, limit resource.Amount) bool {
+	p.known = r.Worked > 0
+	return r.Worked-p.worked >= time.Duration(leastWork*float64(stall)) ||
+		float64(r.SwapTraffic-p.traffic) > leastWork*float64(limit)
+}
+
 // noteProgress notes whether c has made progress.
 func (c *container) noteProgress(now timeline.Time, r *Reading, stall time.Duration) {
 	p := &c.progress
-	p.known = r.Worked > 0
-	worked := r.Worked-p.worked >= time.Duration(leastWork*float64(stall))
-	swapped := float64(r.SwapTraffic-p.traffic) > leastWork*float64(c.limit)
-	if !worked && !swapped && !c.state.suspended() {
+	if !p.made(r, stall, c.limit) && !c.state.suspended() {
 		return
 	}
 	p.worked, p.traffic, p.at = r.Worked, r.SwapTraffic, now
@@ -91,7 +97,7 @@ const refusedLately = 3 * time.Second
 // helped, or a FLEX container cannot start: all may wait for that one.
 func (m *Manager) othersWait(c *container) bool {
 	for _, o := range m.ordered {
-		if o != c && o.wants() && o.pending == nil &&
+		if o != c && o.wants() && !m.foreign(o, c.Owner) && o.pending == nil &&
 			(o.mayPage || o.state.suspended() && m.now.Sub(o.suspendedAt) >= m.p.Settle) {
 			return true
 		}

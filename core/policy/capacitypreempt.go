@@ -362,7 +362,7 @@ func (c *capacity) choose(
 				a.Own.ideal.used = a.Own.ideal.used.Sub(c.measure.of(t.Holds()))
 			}
 			switch {
-			case !t.Mark.Set || t.Mark.At < forgotten:
+			case !t.Mark.Since(forgotten):
 				p.Mark(t)
 			case t.Mark.At+wait <= now:
 				p.Preempt(t, why)

@@ -85,13 +85,18 @@ func newDRF(s *contract.Settings) Policy {
 	return d
 }
 
-func readWeight(q *drfQueue, text string) error {
+func readWeight(q *drfQueue, text string) (err error) {
+	q.weight, err = parseWeight(text)
+	return err
+}
+
+// parseWeight reads the weight of a queue.
+func parseWeight(text string) (float64, error) {
 	w, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(w > 0 && w <= 1e6) {
-		return fmt.Errorf("weight %q: must be a number above 0, at most 1000000", text)
+		return 0, fmt.Errorf("weight %q: must be a number above 0, at most 1000000", text)
 	}
-	q.weight = w
-	return nil
+	return w, nil
 }
 
 func (*drf) Name() string     { return "drf" }

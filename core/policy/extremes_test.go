@@ -25,7 +25,7 @@ func extremes() []*cluster.Job {
 				for _, e := range []cluster.Elasticity{{}, {Kind: cluster.Step, Factor: cluster.MostSlowdown},
 					{Kind: cluster.SawTooth, Factor: 1.5, DiskRate: resource.MostMemory}, {Kind: cluster.SawToothTable, Factor: 1},
 					{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: math.SmallestNonzeroFloat64},
-						{Memory: math.MaxInt64, Slowdown: cluster.MostSlowdown}}}} {
+						{Memory: resource.MostMemory, Slowdown: cluster.MostSlowdown}}}} {
 					for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
 						jobs = append(jobs, &cluster.Job{ID: cluster.JobID(len(jobs) + 1), Name: fmt.Sprint("job", len(jobs)),
 							Class: class, Weight: []float64{0, math.SmallestNonzeroFloat64, cluster.MostWeight}[len(jobs)%3],

@@ -21,11 +21,8 @@ type fair struct {
 	queue        fairQueue
 	size         sizing
 	holds        holding
-	outlook      book.Outlook
-	then         book.NodeState // a node as it will be, in the search for a gap
-	// demand is set during a decision if there are runnable tasks that have not yet been offered to every node with
-	// room.
-	demand bool
+	gap          gap
+	demand       offering
 }
 
 // sizing returns with how much memory, in bytes, the next task of a stage may start on n, and why; ok is false if it
@@ -89,21 +86,29 @@ func (f *fair) offerAll(now timeline.Time, p *book.Plan) {
 			p.Unreserve(n, cluster.Because(cluster.ReservationHopeless))
 		}
 	}
-	f.demand = p.Changes.Demand
+	f.demand.offerAll(p, func(n *book.NodeState) { f.offer(now, p, n) }, func() { f.offerRoom(now, p) })
+}
+
+// offering is set during a decision if there are runnable tasks that have not yet been offered to every node with room.
+type offering bool
+
+// offerAll calls offer for each node that may be able to start something, and room as long as there is demand.
+func (d *offering) offerAll(p *book.Plan, offer func(*book.NodeState), room func()) {
+	*d = offering(p.Changes.Demand)
 	for again := true; again; { // a start may change other nodes and create demand
 		for n := range p.Offers() {
-			f.offer(now, p, n)
+			offer(n)
 		}
-		if again = f.demand; again {
-			f.demand = false
-			f.offerRoom(now, p)
+		if again = bool(*d); again {
+			*d = false
+			room()
 		}
 	}
 }
 
 // offerRoom offers every node with room for a task of a job that changed.
 func (f *fair) offerRoom(now timeline.Time, p *book.Plan) {
-	least := leastNeed(p)
+	least := leastNeed(p, func(j *book.JobState, stage int) resource.Vector { return j.Stages[stage].LeastNeed() })
 	for n, ok := p.NextRoom(least, 0); ok; n, ok = p.NextRoom(least, n.ID+1) {
 		for f.offer(now, p, n) {
 		}
@@ -117,12 +122,12 @@ func (f *fair) offerRoom(now timeline.Time, p *book.Plan) {
 	}
 }
 
-// leastNeed is, per resource, the least with which a changed job could start a task.
-func leastNeed(p *book.Plan) resource.Vector {
+// leastNeed is, per resource, the least with which a changed job could start a task, from the needs of next tasks.
+func leastNeed(p *book.Plan, of func(j *book.JobState, stage int) resource.Vector) resource.Vector {
 	least := resource.TooMuch()
 	for _, j := range p.Changes.Jobs {
 		if stage, ok := j.NextStage(); ok {
-			least = least.Min(j.Stages[stage].LeastNeed())
+			least = least.Min(of(j, stage))
 		}
 	}
 	return least
@@ -177,7 +182,7 @@ func (f *fair) start(now timeline.Time, p *book.Plan, n *book.NodeState, j *book
 func (f *fair) moveOn(p *book.Plan, j *book.JobState, stage int) {
 	if next, more := j.NextStage(); p.AtOnce() && (!more || next != stage) {
 		giveBackUnneeded(p, j)
-		f.demand = f.demand || more // its next stage may fit on nodes without room for this stage
+		f.demand = f.demand || offering(more) // its next stage may fit on nodes without room for this stage
 	}
 }
 
@@ -191,21 +196,53 @@ func giveBackUnneeded(p *book.Plan, j *book.JobState) {
 	}
 }
 
+// gap finds how long reserved nodes may serve others.
+type gap struct {
+	outlook book.Outlook
+	then    book.NodeState // a node as it will be
+}
+
+// until returns when the job that reserved n can use it, which fits decides for the node as it will be, or when all
+// tasks of that job should have started, if that is earlier. known is false if neither is known.
+func (g *gap) until(now timeline.Time, p *book.Plan, n *book.NodeState,
+	fits func(then *book.NodeState) bool) (until timeline.Time, known bool) {
+	until, known = g.room(now, p, n, fits)
+	if holder := n.ReservedFor; holder.Estimate.AllStartedKnown && holder.Estimate.AllStarted < until {
+		return holder.Estimate.AllStarted, true
+	}
+	return until, known
+}
+
+// room returns when the task for which fits decides fits on n, after the end of a task; known is false if that is
+// unknown.
+func (g *gap) room(now timeline.Time, p *book.Plan, n *book.NodeState,
+	fits func(then *book.NodeState) bool) (at timeline.Time, known bool) {
+	g.then = *n
+	g.outlook.Look(n, func(t *book.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
+	return g.outlook.RoomAfterEnd(func(free resource.Vector) bool {
+		g.then.Free = free
+		return fits(&g.then)
+	})
+}
+
+// endsBy returns when a task of a stage ends that starts now with the given memory; ok is false if that is unknown, or
+// known to the policy only after a time.
+func endsBy(now timeline.Time, p *book.Plan, stage *cluster.Stage, memory resource.Amount,
+	until timeline.Time) (end timeline.Time, ok bool) {
+	d, known := stage.DurationAt(memory)
+	end = now.Add(d)
+	return end, known && p.HeardOf(end) <= until
+}
+
 // offerGap starts a task of another job on a reserved node if the end of the task is known in time: before the job that
 // reserved the node can use it, with its ideal memory or under-sized, or by the time at which all tasks of that job
 // should have started. Coordinators have no known end and never start in a gap.
 func (f *fair) offerGap(now timeline.Time, p *book.Plan, n *book.NodeState) bool {
-	holder, stage := n.ReservedFor, n.ReservedStage
-	f.then = *n
-	f.outlook.Look(n, func(t *book.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
-	until, known := f.outlook.RoomAfterEnd(func(free resource.Vector) bool {
-		f.then.Free = free
-		_, _, ok := f.size(now, p.Snapshot, &f.then, holder, stage)
+	holder := n.ReservedFor
+	until, known := f.gap.until(now, p, n, func(then *book.NodeState) bool {
+		_, _, ok := f.size(now, p.Snapshot, then, holder, n.ReservedStage)
 		return ok
 	})
-	if holder.Estimate.AllStartedKnown && holder.Estimate.AllStarted < until {
-		until, known = holder.Estimate.AllStarted, true
-	}
 	if !known {
 		return false
 	}
@@ -219,9 +256,8 @@ func (f *fair) offerGap(now timeline.Time, p *book.Plan, n *book.NodeState) bool
 		if !ok {
 			continue
 		}
-		d, known := j.Stages[stage].DurationAt(memory)
-		end := now.Add(d)
-		if !known || p.HeardOf(end) > until {
+		end, early := endsBy(now, p, &j.Stages[stage], memory, until)
+		if !early {
 			continue
 		}
 		if why.Code == cluster.Fits {

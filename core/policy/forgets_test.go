@@ -113,6 +113,7 @@ func forgets(t *rapid.T, name string, settings map[string]string) {
 		if got != want {
 			t.Fatalf("%sthe policy that has seen this decides\n%s\nand a new one\n%s", story, got, want)
 		}
+		accounted(t, lives.book.Snapshot())
 		return slices.DeleteFunc(slices.Clone(decisions), func(d cluster.Decision) bool { return d.Kind != cluster.Ask })
 	}
 	var events []cluster.Event
@@ -156,14 +157,22 @@ func forgets(t *rapid.T, name string, settings map[string]string) {
 func possibleFor(t *rapid.T, traits *Traits, s *book.Snapshot, now timeline.Time) (e cluster.Event, ok bool) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	driving := slices.IndexFunc(s.Jobs, func(j *book.JobState) bool { return j.Open && !j.Status.Ended() })
-	switch kind := number("kind", 0, 4); {
+	switch kind := number("kind", 0, 6); {
 	case kind == 0:
 		return pressure(t, s)
 	case kind == 1:
 		return progress(t, s)
+	case kind == 5:
+		return revision(t, s)
+	case kind == 6 && len(s.Jobs) > 0:
+		e = cluster.Event{Kind: cluster.NodeSuits, Node: cluster.NodeID(number("suits", 0, len(s.Nodes)-1)),
+			Job:   s.Jobs[number("suited", 0, len(s.Jobs)-1)].ID,
+			Found: &cluster.Condition{Keeps: number("keeps", 0, 1) == 1, Fails: number("fails", 0, 1) == 1}}
+		return e, !s.Nodes[e.Node].Gone
 	case kind == 2 && driving >= 0:
 		j := s.Jobs[driving]
-		demand := cluster.Demand{Stage: number("stage", 0, len(j.Stages)-1), Tasks: number("demand", 0, 5)}
+		demand := cluster.Demand{Stage: number("stage", 0, len(j.Stages)-1), Tasks: number("demand", 0, 5),
+			Coming: j.Drives && number("coming", 0, 3) == 0}
 		return cluster.Event{Kind: cluster.JobGrew, Job: j.ID,
 			Found: &cluster.Condition{Growth: &cluster.Growth{Demands: []cluster.Demand{demand}}}}, true
 	}
@@ -173,6 +182,9 @@ func possibleFor(t *rapid.T, traits *Traits, s *book.Snapshot, now timeline.Time
 		foretell(t, e.NewJob)
 		e.NewJob.Drives = traits.Drives && number("drives", 0, 3) == 0
 		e.NewJob.Open = e.NewJob.Drives
+		if number("learned", 0, 2) == 0 {
+			e.NewJob.Class, e.NewJob.Reserve = cluster.Flex, cluster.ReserveLearned
+		}
 		for i := range e.NewJob.Stages {
 			g := &e.NewJob.Stages[i]
 			g.Together = g.Together && traits.Together
@@ -182,6 +194,44 @@ func possibleFor(t *rapid.T, traits *Traits, s *book.Snapshot, now timeline.Time
 		}
 	}
 	return e, ok
+}
+
+// revision draws other reservations for a job that learns them, whether it runs or waits.
+func revision(t *rapid.T, s *book.Snapshot) (e cluster.Event, ok bool) {
+	var learned []*book.JobState
+	for _, j := range s.Jobs {
+		if j.Reserve == cluster.ReserveLearned && !j.Status.Ended() {
+			learned = append(learned, j)
+		}
+	}
+	if len(learned) == 0 {
+		return e, false
+	}
+	j := learned[rapid.IntRange(0, len(learned)-1).Draw(t, "revised")]
+	revised := j.Revised(j.Job)
+	for i := range revised.Stages {
+		g := &revised.Stages[i]
+		g.Ideal[resource.Memory] = resource.Amount(rapid.IntRange(1, 8).Draw(t, "reserved")) * resource.GB
+		g.Reserved = &cluster.Reservation{Bytes: g.Ideal[resource.Memory], Runs: 1}
+	}
+	return cluster.Event{Kind: cluster.JobRevised, Job: j.ID, NewJob: &revised}, true
+}
+
+// accounted fails if what is free on nodes is not what their tasks leave.
+func accounted(t *rapid.T, s *book.Snapshot) {
+	t.Helper()
+	for _, n := range s.Nodes {
+		taken := resource.Vector{}
+		for _, task := range n.Tasks {
+			taken = taken.Add(task.Holds())
+		}
+		if unused := n.Room().Sub(taken); !n.Gone && n.Unused() != unused {
+			t.Fatalf("node %d has %v unused, and its tasks leave %v", n.ID, n.Unused(), unused)
+		}
+		if free := n.Free[resource.Memory]; free < 0 {
+			t.Fatalf("node %d has %d bytes free", n.ID, free)
+		}
+	}
 }
 
 // inWords says of which kind events are, and about what.

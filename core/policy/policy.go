@@ -47,8 +47,13 @@ type entry struct {
 	make  func(*contract.Settings) Policy
 }
 
+// Default is the policy of a daemon if the user chooses no other.
+const Default = "bellows"
+
 // registry lists every policy by name.
 var registry = map[string]entry{
+	"bellows": {"the policy of a daemon unless another is chosen, to be left alone: fair order, elastic sizes, places " +
+		"by alignment and forecast, leveling and back-off in one; the others are for comparison", newBellows},
 	"capacity": {"YARN's capacity scheduling: queues with guaranteed and maximum shares", newCapacity},
 	"contention-aware": {"each phase gets what it demands, and tasks start where the forecasts of all leave room " +
 		"until they end (ECS, section V.D)", ecs.NewContentionAware},

@@ -23,16 +23,13 @@ import (
 // room for them, and repeats until none of these jobs has room. A job past its deadline comes before all other jobs,
 // and no other job starts before it does.
 type prophet struct {
-	eta      float64 // weight of fragmentation; over-allocation weighs 1-eta
+	foresight
 	window   float64 // the share of the waiting jobs that is considered
 	deadline float64 // in mean waits; 0 means none
 	literal  bool    // tasks of a stage start one by one, on the next node with room, as in the text of Algorithm 1
 	strict   bool    // tasks that start together need a node each
-	kinds    []resource.Kind
-	unknown  time.Duration // how long a task without forecast and run time is taken to run
 
 	backoff  backoff
-	ahead    ahead
 	queue    queue.Ranked[*applicant] // jobs with a task to start, the longest wait first
 	spare    []*applicant             // of jobs that are no longer in the queue, to be reused
 	held     held                     // for the need that was measured last: the needs of many jobs are equal
@@ -52,8 +49,8 @@ type prophet struct {
 
 func newProphet(s *contract.Settings) Policy {
 	f := &prophet{
-		eta: s.Declare("eta", "0.3",
-			"weight of fragmentation in the score, from 0 to 1; over-allocation weighs 1-eta (equation 8)").Share(),
+		foresight: foresight{eta: s.Declare("eta", "0.3",
+			"weight of fragmentation in the score, from 0 to 1; over-allocation weighs 1-eta (equation 8)").Share()},
 		window: s.Declare("window", "0.5",
 			"only this share of the waiting jobs, those that have waited longest, and at least one job, is considered").Share(),
 		deadline: s.Declare("deadline", "3",
@@ -91,7 +88,7 @@ func (f *prophet) Traits() Traits {
 
 func (f *prophet) dropCaches() {
 	f.dropQueue()
-	f.ahead = ahead{kinds: f.kinds}
+	f.foresight.forget()
 	f.overdue = nil
 }
 
@@ -386,6 +383,11 @@ func (f *prophet) explain(now timeline.Time, p *book.Plan) {
 			a.loss = cluster.Reason{}
 		}
 	}
+	wakeForDeadlines(now, p)
+}
+
+// wakeForDeadlines requests a call when the deadlines of jobs that have changed pass.
+func wakeForDeadlines(now timeline.Time, p *book.Plan) {
 	for i, j := range p.Changes.Jobs {
 		if at := j.Submitted.Add(j.Deadline); j.Deadline > 0 && j.NeverStarted() && !j.Status.Ended() && at > now &&
 			!slices.Contains(p.Changes.Jobs[:i], j) {

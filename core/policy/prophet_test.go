@@ -188,11 +188,25 @@ type demanded struct {
 	weight      int
 }
 
-// norm adds up the areas between what a task demands and what n has, over all times at which either changes.
+// norm is the score of a place: the Euclidean norm of the areas of all resources.
 func (s *slowProphet) norm(p *book.Plan, a *slowApplicant, n *book.NodeState, taken int) float64 {
-	of := &a.job.Stages[a.stage]
-	var own, others []demanded
-	at := s.now
+	own := ownDemand(s.now, &a.job.Stages[a.stage], s.unknown)
+	squares := 0.0
+	for _, k := range s.kinds {
+		if n.Unknown.Has(k) {
+			continue
+		}
+		idle, over := slowGaps(s.now, p, n, own, k, taken)
+		stages := float64(len(own))
+		score := (1-s.eta)*(over.UnitSeconds()/stages) + s.eta*(idle.UnitSeconds()/stages)
+		squares += score * score
+	}
+	return math.Sqrt(squares)
+}
+
+// ownDemand is what a task of a stage demands if it starts now.
+func ownDemand(now timeline.Time, of *cluster.Stage, unknown time.Duration) (own []demanded) {
+	at := now
 	for _, phase := range of.Phases {
 		if phase.Duration > 0 {
 			own = append(own, demanded{from: at, until: at.Add(phase.Duration), demand: phase.Demand})
@@ -204,56 +218,53 @@ func (s *slowProphet) norm(p *book.Plan, a *slowApplicant, n *book.NodeState, ta
 		if len(of.Phases) > 0 {
 			demand = of.Peak()
 		}
-		own = []demanded{{from: at, until: at.Add(cmp.Or(of.Duration, s.unknown)), demand: demand}}
+		own = []demanded{{from: at, until: at.Add(cmp.Or(of.Duration, unknown)), demand: demand}}
 	}
+	for i := range own {
+		own[i].weight = len(own) - i
+	}
+	return own
+}
+
+// slowGaps adds up the areas between what a task demands of a resource and what n has, if taken others like it start
+// there, over all times at which either changes.
+func slowGaps(now timeline.Time, p *book.Plan, n *book.NodeState, own []demanded, k resource.Kind, taken int) (
+	idle, over timeline.Area) {
+	var others []demanded
 	for _, t := range n.Tasks {
 		end, known := p.EstimatedEnd(t, timeline.Earliest)
 		if t.Suspended {
-			end, known = p.EstimatedEnd(t, s.now)
+			end, known = p.EstimatedEnd(t, now)
 		}
 		others = append(others, foreseen(t, end, known)...)
 	}
 	var times []timeline.Time
-	for i := range own {
-		own[i].weight = len(own) - i
-		times = append(times, own[i].from, own[i].until)
-	}
-	for _, d := range others {
+	for _, d := range slices.Concat(own, others) {
 		times = append(times, d.from, d.until)
 	}
 	slices.Sort(times)
-	squares := 0.0
-	for _, k := range s.kinds {
-		if n.Unknown.Has(k) {
-			continue
-		}
-		var idle, over timeline.Area
-		for i := range times[1:] {
-			from, until := times[i], times[i+1]
-			has := n.Capacity[k]
-			for _, d := range others {
-				if d.from <= from && from < d.until {
-					has -= d.demand[k]
-				}
+	for i := range times[1:] {
+		from, until := times[i], times[i+1]
+		has := n.Capacity[k]
+		for _, d := range others {
+			if d.from <= from && from < d.until {
+				has -= d.demand[k]
 			}
-			for _, d := range own {
-				if d.from <= from && from < d.until && from < until {
-					spare := max(0, has-d.demand[k]*resource.Amount(taken)) - d.demand[k]
-					for range d.weight {
-						if spare >= 0 {
-							idle = idle.Add(timeline.AreaOf(spare, until)).Sub(timeline.AreaOf(spare, from))
-						} else {
-							over = over.Sub(timeline.AreaOf(spare, until)).Add(timeline.AreaOf(spare, from))
-						}
+		}
+		for _, d := range own {
+			if d.from <= from && from < d.until && from < until {
+				spare := max(0, has-d.demand[k]*resource.Amount(taken)) - d.demand[k]
+				for range d.weight {
+					if spare >= 0 {
+						idle = idle.Add(timeline.AreaOf(spare, until)).Sub(timeline.AreaOf(spare, from))
+					} else {
+						over = over.Sub(timeline.AreaOf(spare, until)).Add(timeline.AreaOf(spare, from))
 					}
 				}
 			}
 		}
-		stages := float64(len(own))
-		score := (1-s.eta)*(over.UnitSeconds()/stages) + s.eta*(idle.UnitSeconds()/stages)
-		squares += score * score
 	}
-	return math.Sqrt(squares)
+	return idle, over
 }
 
 // foreseen is what a running task demands when. Its phases end with the task, stretched as it is.

@@ -17,6 +17,7 @@ import (
 type backoff struct {
 	lasts   time.Duration // 0 is never
 	turns   bool          // tasks take turns, instead of sharing
+	told    bool          // tasks of which no demand of the resource is forecast are left alone
 	demands []demand
 	sorted  []resource.Amount
 	order   []*demand
@@ -53,7 +54,7 @@ func (b *backoff) relieve(now timeline.Time, p *book.Plan, a *ahead) {
 func (b *backoff) throttle(now timeline.Time, p *book.Plan, n *book.NodeState, a *ahead) {
 	b.demands = b.demands[:0]
 	for _, t := range n.Tasks {
-		if t.Running && !t.Killing && !t.Suspended {
+		if t.Running && !t.Killing && !t.Suspended && !(b.told && t.Stage().Phases == nil) {
 			end, _ := t.UsualEnd(now) // Never if unknown
 			a.steps = a.steps[:0]
 			b.demands = append(b.demands, demand{task: t, of: a.demand(now, t, end), waited: t.ThrottledFor(now)})

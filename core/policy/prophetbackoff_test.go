@@ -18,6 +18,7 @@ import (
 type slowBackoff struct {
 	lasts time.Duration
 	turns bool
+	told  bool // tasks without a forecast are left alone
 }
 
 func (s slowBackoff) relieve(now timeline.Time, p *book.Plan) {
@@ -27,7 +28,7 @@ func (s slowBackoff) relieve(now timeline.Time, p *book.Plan) {
 			continue
 		}
 		tasks := slices.DeleteFunc(slices.Clone(n.Tasks), func(t *book.TaskState) bool {
-			return !t.Running || t.Killing || t.Suspended
+			return !t.Running || t.Killing || t.Suspended || s.told && t.Stage().Phases == nil
 		})
 		most := make([]resource.Vector, len(tasks))
 		for _, k := range rates {

@@ -280,33 +280,5 @@ func (f *prophet) bound(now timeline.Time, s *book.Snapshot, a *applicant, on *p
 
 // score returns what a task of a costs on n if taken other tasks of a start there, too.
 func (f *prophet) score(now timeline.Time, s *book.Snapshot, a *applicant, n *book.NodeState, taken int) score {
-	var space [resource.NumKinds]resource.Kind
-	var gaps [resource.NumKinds]timeline.Gap
-	kinds := f.known(n, space[:0])
-	f.ahead.of(now, s, n).Overlap(s.LaunchTime(a.submitted, now), a.spans, taken, kinds, gaps[:])
-	return f.weigh(gaps[:len(kinds)], len(a.spans))
-}
-
-// known appends the resources that are scored on n to kinds.
-func (f *prophet) known(n *book.NodeState, kinds []resource.Kind) []resource.Kind {
-	for _, k := range f.kinds {
-		if !n.Unknown.Has(k) {
-			kinds = append(kinds, k)
-		}
-	}
-	return kinds
-}
-
-// weigh returns the score from the gaps of the scored resources: the Euclidean norm of their overall scores (equation
-// 8), and the sums of their areas.
-func (f *prophet) weigh(gaps []timeline.Gap, stages int) (total score) {
-	squares := 0.0
-	for i := range gaps {
-		idle, over := gaps[i].Idle.UnitSeconds()/float64(stages), gaps[i].Over.UnitSeconds()/float64(stages)
-		overall := float64((1-f.eta)*over) + float64(f.eta*idle) // converted: a processor may fuse a product and a sum
-		squares += float64(overall * overall)
-		total.idle, total.over = total.idle+idle, total.over+over
-	}
-	total.norm = math.Sqrt(squares)
-	return total
+	return f.foresee(now, s, n, a.submitted, a.spans, taken)
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"slices"
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -25,16 +26,21 @@ type tetris struct {
 	barrier    float64 // b: once this share of a stage has ended, the rest of the stage is preferred
 	multiplier float64 // m: weight of remaining work
 
-	capacity resource.Vector          // of the cluster, when the jobs were filed
-	queue    queue.Ranked[*packedJob] // jobs with a task to start, the furthest below its fair share first
+	nodes    []*book.NodeState // of the cluster, also those that left
+	known    int               // how many there were when the jobs were filed
+	capacity resource.Vector   // of the cluster then
+	// queue has the jobs with a task to start that a node can hold, the furthest below its fair share first.
+	queue queue.Ranked[*packedJob]
 	// fresh are considered jobs whose tasks may fit on nodes that did not change.
 	fresh   []*packedJob
 	demands map[peaks]int32 // to an index in scores and peaks
 	scores  []alignment
 	peaks   []peaks
-	live    int // the number of demands when all jobs were filed
-	offers  int // counts offers, to recognise outdated scores
+	holds   []bool // whether a node can hold the demand when nothing runs there
+	live    int    // the number of demands when all jobs were filed
+	offers  int    // counts offers, to recognise outdated scores
 	fit     []candidate
+	ranks   []rank // of the candidates
 }
 
 // packedJob is a job with what was computed for it.
@@ -70,7 +76,13 @@ type alignment struct {
 type candidate struct {
 	job   *packedJob
 	stage packedStage
-	score float64
+}
+
+// rank is what decides between tasks that fit.
+type rank struct {
+	score     float64 // how well the task suits the node, at least 0
+	work      float64 // the remaining work of its job; NaN if unknown
+	preferred bool
 }
 
 func newTetris(s *contract.Settings) Policy {
@@ -90,7 +102,7 @@ func (t *tetris) Traits() Traits { return Traits{Why: t.why, DropCaches: t.dropC
 
 func (t *tetris) dropCaches() {
 	t.queue.Drop()
-	t.fresh, t.demands, t.scores, t.peaks = nil, nil, nil, nil
+	t.fresh, t.demands, t.scores, t.peaks, t.holds = nil, nil, nil, nil, nil
 }
 
 func (t *tetris) Decide(_ timeline.Time, p *book.Plan) {
@@ -105,9 +117,10 @@ func (t *tetris) Decide(_ timeline.Time, p *book.Plan) {
 // follow updates the queue from the changes of the snapshot.
 func (t *tetris) follow(p *book.Plan) {
 	const gone = 1000 // demands that may be kept although no job has them any more
-	if t.queue.Dropped() || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
+	t.nodes = p.Nodes
+	if t.queue.Dropped() || t.capacity != p.Capacity || t.known != len(p.Nodes) || len(t.scores) > gone+2*t.live {
 		t.dropCaches()
-		t.capacity, t.demands = p.Capacity, map[peaks]int32{}
+		t.capacity, t.known, t.demands = p.Capacity, len(p.Nodes), map[peaks]int32{}
 		for _, j := range t.queue.Changed(p) {
 			t.file(j)
 		}
@@ -122,22 +135,25 @@ func (t *tetris) follow(p *book.Plan) {
 	}
 }
 
-// file recomputes j and moves it to its place.
+// file recomputes j and moves it to its place. A job whose tasks only a node that left could hold has none: it would
+// take the place of a job that can start, for as long as that node is gone.
 func (t *tetris) file(j *book.JobState) {
 	_, runnable := j.NextStage()
 	filed, _ := t.queue.As(j)
 	e := filed.With
-	switch {
-	case e == nil && !runnable:
+	if e == nil && !runnable {
 		return
-	case !runnable:
-		t.queue.Remove(j)
-	default:
-		if e == nil {
-			e = &packedJob{job: j}
-		}
+	}
+	if e == nil {
+		e = &packedJob{job: j}
+	}
+	if runnable {
 		t.measure(e)
+	}
+	if runnable && len(e.ready) > 0 {
 		t.queue.File(queue.EntryOf(j, e.share, e))
+	} else {
+		t.queue.Remove(j)
 	}
 	t.reconsider(e)
 }
@@ -190,7 +206,9 @@ func (t *tetris) measure(e *packedJob) {
 		} else {
 			demand = t.demand(need)
 		}
-		e.ready = append(e.ready, packedStage{int32(i), demand, almostDone(j, i, t.barrier)})
+		if t.holds[demand] {
+			e.ready = append(e.ready, packedStage{int32(i), demand, almostDone(j, i, t.barrier)})
+		}
 	}
 }
 
@@ -202,6 +220,7 @@ func (t *tetris) demand(need peaks) int32 {
 		t.demands[need] = at
 		t.scores = append(t.scores, alignment{grant: need.ideal, peaks: need.ideal != need.most})
 		t.peaks = append(t.peaks, need)
+		t.holds = append(t.holds, slices.ContainsFunc(t.nodes, func(n *book.NodeState) bool { return n.Holds(need.ideal) }))
 	}
 	return at
 }
@@ -253,14 +272,14 @@ func (t *tetris) offer(p *book.Plan, n *book.NodeState) bool {
 	if len(t.fit) == 0 {
 		return false
 	}
-	t.start(p, n, choose(t.fit, t.multiplier))
+	t.start(p, n, choose(t.ranks, t.multiplier))
 	return true
 }
 
 // gather finds the tasks that fit on n.
 func (t *tetris) gather(n *book.NodeState) {
 	t.offers++
-	t.fit = t.fit[:0]
+	t.fit, t.ranks = t.fit[:0], t.ranks[:0]
 	for i := range t.queue.Jobs[:t.limit()] {
 		e := t.queue.Jobs[i].With
 		for _, s := range e.ready {
@@ -274,46 +293,49 @@ func (t *tetris) gather(n *book.NodeState) {
 				}
 			}
 			if a.fits {
-				t.fit = append(t.fit, candidate{e, s, a.score})
+				t.fit = append(t.fit, candidate{e, s})
+				t.ranks = append(t.ranks, rank{a.score, e.work, s.preferred})
 			}
 		}
 	}
 }
 
 // choose returns the best of the candidates; there must be at least one. Preferred candidates come first. Among equally
-// preferred candidates the greatest alignment less ε × remaining work wins, where ε is multiplier × the mean alignment
-// over the mean remaining work of all candidates; ties go to the first. Unknown work counts as the largest known work.
-func choose(fit []candidate, multiplier float64) candidate {
-	alignments, work, most, known, preferred := 0.0, 0.0, 0.0, 0.0, false
+// preferred candidates the greatest score less ε × remaining work wins, where ε is multiplier × the mean score over the
+// mean remaining work of all candidates; ties go to the first. Unknown work counts as the largest known work.
+func choose(fit []rank, multiplier float64) int {
+	scores, work, most, known, preferred := 0.0, 0.0, 0.0, 0.0, false
 	for i := range fit {
-		alignments += fit[i].score
-		preferred = preferred || fit[i].stage.preferred
-		if w := fit[i].job.work; w == w {
+		scores += fit[i].score
+		preferred = preferred || fit[i].preferred
+		if w := fit[i].work; w == w {
 			work, most, known = work+w, max(most, w), known+1
 		}
 	}
 	epsilon := 0.0
 	if work > 0 {
-		epsilon = multiplier * (alignments / float64(len(fit))) / (work / known)
+		epsilon = multiplier * (scores / float64(len(fit))) / (work / known)
 	}
 	best, score := -1, 0.0
 	for i := range fit {
-		w := fit[i].job.work
+		w := fit[i].work
 		if w != w {
 			w = most
 		}
 		s := fit[i].score - epsilon*w
-		if fit[i].stage.preferred == preferred && (best < 0 || s > score) {
+		if fit[i].preferred == preferred && (best < 0 || s > score) {
 			best, score = i, s
 		}
 	}
-	return fit[best]
+	return best
 }
 
-func (t *tetris) start(p *book.Plan, n *book.NodeState, c candidate) {
+// start starts the task that is the candidate with an index.
+func (t *tetris) start(p *book.Plan, n *book.NodeState, at int) {
+	c := t.fit[at]
 	j, i := c.job.job, int(c.stage.stage)
 	s, memory := &j.Stages[i], j.Stages[i].Ideal[resource.Memory]
-	why := cluster.BecauseBestAligned(memory, int64(math.Round(1000*c.score)), len(t.fit))
+	why := cluster.BecauseBestAligned(memory, int64(math.Round(1000*t.ranks[at].score)), len(t.fit))
 	switch {
 	case s.Coordinator:
 		why = cluster.BecauseFits(memory)

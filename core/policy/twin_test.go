@@ -109,6 +109,16 @@ func slowFirstFit(key func(*book.JobState) float64, size resource.Amount, blocks
 func slowTetris(fairness, barrier, multiplier float64) *slow {
 	return &slow{first: func(p *book.Plan, n *book.NodeState) (*book.JobState, int, resource.Amount, bool) {
 		jobs := runnable(p, func(j *book.JobState) float64 { return slowShare(p, j) })
+		jobs = slices.DeleteFunc(jobs, func(j *book.JobState) bool { // no node can hold a task of it
+			return !slices.ContainsFunc(p.Nodes, func(n *book.NodeState) bool {
+				for i := range j.Stages {
+					if j.Ready(i) && n.Holds(j.Stages[i].Ideal) {
+						return true
+					}
+				}
+				return false
+			})
+		})
 		jobs = jobs[:min(len(jobs), max(1, int(math.Ceil(float64(len(jobs))*(1-fairness)-1e-9))))]
 		type option struct {
 			job         *book.JobState
@@ -308,6 +318,7 @@ var rates = []resource.Kind{resource.Disk, resource.Network}
 // TestFastAndSlowStartTheSame runs a fast policy and its plain twin through the same random events: they must start the
 // same tasks on the same nodes, and throttle the same tasks to the same bounds, in the same order.
 func TestFastAndSlowStartTheSame(t *testing.T) {
+	turns := slowBackoff{lasts: 5 * time.Second, turns: true, told: true}
 	for _, c := range []struct {
 		policy, settings string
 		twin             twin
@@ -316,20 +327,34 @@ func TestFastAndSlowStartTheSame(t *testing.T) {
 		{"pufferfish", "order=sjf room=2", &slowPufferfish{shortest: true, room: 2, stop: 1, quantile: 1}},
 		{"pufferfish", "room=2 stop=0.8 count-quantile=0.1", &slowPufferfish{room: 2, stop: 0.8, quantile: 0.1}},
 		{"prophet", "", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute,
-			backoff: slowBackoff{5 * time.Second, true}}},
+			backoff: slowBackoff{lasts: 5 * time.Second, turns: true}}},
 		{"prophet", "eta=0.9 window=1 deadline=0 unknown=5ns backoff=0s",
 			&slowProphet{eta: 0.9, window: 1, kinds: rates, unknown: 5}},
 		{"prophet", "window=0.2 deadline=0.5 kinds=network,disk,memory backoff=5ns",
 			&slowProphet{eta: 0.3, window: 0.2, deadline: 0.5, kinds: []resource.Kind{resource.Memory, resource.Disk,
-				resource.Network}, unknown: time.Minute, backoff: slowBackoff{5, true}}},
+				resource.Network}, unknown: time.Minute, backoff: slowBackoff{lasts: 5, turns: true}}},
 		{"prophet", "relief=share backoff=3ns distinct=strict",
 			&slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute, strict: true,
-				backoff: slowBackoff{3, false}}},
+				backoff: slowBackoff{lasts: 3}}},
 		{"prophet", "score=literal relief=share backoff=9ns", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates,
-			unknown: time.Minute, literal: true, backoff: slowBackoff{9, false}}},
+			unknown: time.Minute, literal: true, backoff: slowBackoff{lasts: 9}}},
 		{"prophet", "score=literal distinct=strict window=1 deadline=0",
 			&slowProphet{eta: 0.3, window: 1, kinds: rates, unknown: time.Minute, literal: true, strict: true,
-				backoff: slowBackoff{5 * time.Second, true}}},
+				backoff: slowBackoff{lasts: 5 * time.Second, turns: true}}},
+		{"bellows", "", &slowBellows{longest: true, patience: 5 * time.Minute, window: 16, foresees: true, levels: true,
+			backoff: turns}},
+		{"bellows", "level=off patience=5s window=2", &slowBellows{longest: true, patience: 5 * time.Second, window: 2,
+			foresees: true, backoff: turns}},
+		{"bellows", "queues=a=2,b=1,b.x=1,b.y=3,default=1 level=off place=tetris patience=0s backoff=off",
+			&slowBellows{longest: true, window: 16,
+				weights: map[string]float64{"a": 2, "b": 1, "b.x": 1, "b.y": 3, "default": 1}}},
+		{"bellows", "level=off place=first patience=3s size=ideal backfill=any",
+			&slowBellows{ideal: true, any: true, patience: 3 * time.Second, backoff: turns}},
+		{"bellows", "level=off patience=0s size=ideal backfill=any backoff=off longest=off",
+			&slowBellows{ideal: true, any: true, window: 16, foresees: true, everywhere: true}},
+		{"bellows", "order=fifo patience=0s size=ideal backfill=any backoff=off",
+			&slowBellows{longest: true, fifo: true, ideal: true, any: true, window: 16, foresees: true, levels: true,
+				everywhere: true}},
 		{"srjf", "", slowFirstFit(remainingWork, 0, false)},
 		{"static", "", slowFirstFit(fairKey, 0, false)},
 		{"static", "memory=5GB", slowFirstFit(fairKey, 5*resource.GB, false)},
@@ -403,6 +428,11 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 	a, b := newSide(), newSide()
 	_, whole := twin.(*slowPufferfish)      // it knows coordinators and heartbeats
 	foresight, ahead := twin.(*slowProphet) // it knows forecasts and gangs
+	stages, mixes := twin.(*slowBellows)    // it knows all but gangs, and lives in seconds
+	unit := timeline.Time(1)
+	if mixes {
+		whole, ahead, unit = true, true, timeline.Seconds(1)
+	}
 	if whole && number("heartbeats", 0, 1) == 1 {
 		starts := number("starts", 0, 2)
 		for _, s := range []*side{a, b} {
@@ -429,7 +459,10 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 			drop()
 		}
 		fast.Decide(now, a.plan)
-		if ahead {
+		switch {
+		case mixes:
+			stages.now = now
+		case ahead:
 			foresight.now = now
 		}
 		twin.decide(b.plan)
@@ -448,10 +481,11 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 	}
 	apply(0, cluster.Event{Kind: cluster.Synced})
 	decide(0)
-	for now := range timeline.Time(number("steps", 1, 50)) {
+	for step := range timeline.Time(number("steps", 1, 50)) {
+		now := step * unit
 		begin(now)
 		for range number("events", 1, 3) {
-			e, ok := possibleEvent(t, a.snapshot, now*4+timeline.Time(len(a.snapshot.Jobs)))
+			e, ok := possibleEvent(t, a.snapshot, step*4+timeline.Time(len(a.snapshot.Jobs)))
 			if ahead && number("progress", 0, 3) == 0 {
 				e, ok = progress(t, a.snapshot)
 			} else if ahead && number("pressure", 0, 3) == 0 {
@@ -467,6 +501,9 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 				vary(t, e.NewJob)
 				if ahead {
 					foretell(t, e.NewJob)
+				}
+				if mixes {
+					mixed(t, e.NewJob, now)
 				}
 				if first := &e.NewJob.Stages[0]; whole && first.Tasks == 1 && number("coordinator", 0, 3) == 0 {
 					first.Coordinator = true

@@ -16,10 +16,15 @@ import (
 // run time, if it still ends no later than its job is estimated to end.
 type yarnME struct {
 	fair
+	underSizing
+	timeline timelineGenerator
+}
+
+// underSizing chooses the memory of tasks that start with less than their ideal memory.
+type underSizing struct {
 	granularity resource.Amount // step of the memory of under-sized tasks
 	diskShare   float64         // of a node's disk bandwidth, for under-sized tasks
 	interval    time.Duration   // between estimates of the jobs' ends, where nodes have no heartbeat
-	timeline    timelineGenerator
 	best        map[*cluster.Stage]*bestSizes
 	most        resource.Amount // memory of the largest node, for which best is computed
 }
@@ -32,13 +37,18 @@ type timelineGenerator interface {
 
 func newYarnME(s *contract.Settings) Policy {
 	y := &yarnME{fair: makeFair(s, "auto"), timeline: &sum{}}
-	y.fair.size, y.fair.holds = y.size, y.holds
+	y.fair.size, y.fair.holds = y.underSizing.size, y.underSizing.holds
 	generator := s.Declare("timeline", "sum",
 		"how ends of jobs are estimated: sum, which adds up estimates (section 3.2), or resimulate, which "+
 			"simulates the cluster from now on without elasticity, as the authors' simulator does")
 	if generator.OneOf("sum", "resimulate") == "resimulate" {
 		y.timeline = resimulate.New(y.reservations)
 	}
+	y.underSizing.declare(s)
+	return y
+}
+
+func (y *underSizing) declare(s *contract.Settings) {
 	y.granularity = s.Declare("granularity", "100MB",
 		"the memory of an under-sized task is a multiple of this (section 6.1)").Memory()
 	y.diskShare = s.Declare("disk-share", "1",
@@ -46,7 +56,6 @@ func newYarnME(s *contract.Settings) Policy {
 			"unknown bandwidth have no limit").Share()
 	y.interval = s.Declare("interval", "1s",
 		"time between two estimates of the ends of jobs, where nodes have no heartbeat").Duration()
-	return y
 }
 
 func (y *yarnME) Traits() Traits {
@@ -61,25 +70,37 @@ func (y *yarnME) dropCaches() {
 
 func (y *yarnME) Decide(now timeline.Time, p *book.Plan) {
 	y.queue.follow(p)
-	// "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an
-	// existing one is prematurely canceled" (section 3.2). It may skip an interval without events, which would change
-	// nothing.
-	if p.Changes.Arrived || len(y.queue.Jobs) > 0 && p.EstimatesStale(y.interval) {
-		y.timeline.Estimate(now, p)
-		p.Estimated()
-	}
+	y.renew(now, p, y.timeline, len(y.queue.Jobs) > 0)
 	y.offerAll(now, p)
 }
 
+// renew estimates the ends of jobs anew if they may have changed. waits says that a job has a task to start.
+//
+// "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an existing
+// one is prematurely canceled" (section 3.2). It may skip an interval without events, which would change nothing.
+func (y *underSizing) renew(now timeline.Time, p *book.Plan, ends timelineGenerator, waits bool) {
+	if p.Changes.Arrived || waits && p.EstimatesStale(y.interval) {
+		ends.Estimate(now, p)
+		p.Estimated()
+	}
+}
+
 // size implements lines 5 to 10 of Algorithm 1 for one task and one node.
-func (y *yarnME) size(
+func (y *underSizing) size(
 	now timeline.Time, s *book.Snapshot, n *book.NodeState, j *book.JobState, i int,
 ) (resource.Amount, cluster.Reason, bool) {
 	memory, why, ok := idealSize(now, s, n, j, i)
-	stage := &j.Stages[i]
-	if ok || !underSizes(stage) {
+	if ok || !underSizes(&j.Stages[i]) {
 		return memory, why, ok
 	}
+	return y.less(now, s, n, j, i, why)
+}
+
+// less is size for a task that does not fit with its ideal memory, for a reason.
+func (y *underSizing) less(
+	now timeline.Time, s *book.Snapshot, n *book.NodeState, j *book.JobState, i int, why cluster.Reason,
+) (resource.Amount, cluster.Reason, bool) {
+	stage := &j.Stages[i]
 	if !stage.LeastNeed().FitsIn(n.Free) {
 		return 0, why, false
 	}
@@ -105,7 +126,7 @@ func (y *yarnME) size(
 func underSizes(stage *cluster.Stage) bool { return stage.Elastic() && stage.Duration > 0 }
 
 // holds reports whether a task of a stage could start on n if nothing ran there: with its ideal memory, or under-sized.
-func (y *yarnME) holds(s *book.Snapshot, n *book.NodeState, stage *cluster.Stage) bool {
+func (y *underSizing) holds(s *book.Snapshot, n *book.NodeState, stage *cluster.Stage) bool {
 	if n.Holds(stage.Ideal) {
 		return true
 	}
@@ -127,6 +148,6 @@ func (y *yarnME) why(now timeline.Time, s *book.Snapshot, j *book.JobState, i in
 	if !ok {
 		return cluster.Reason{}, false
 	}
-	_, why, ok := y.size(now, s, n, j, i)
+	_, why, ok := y.underSizing.size(now, s, n, j, i)
 	return why, !ok
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // diskLeft returns the part of the node's disk budget for under-sized tasks that is left when some of it is promised.
-func (y *yarnME) diskLeft(n *book.NodeState, promised resource.Amount) (left resource.Amount, limited bool) {
+func (y *underSizing) diskLeft(n *book.NodeState, promised resource.Amount) (left resource.Amount, limited bool) {
 	if n.Capacity[resource.Disk] == 0 {
 		return 0, false
 	}
@@ -19,7 +19,7 @@ func (y *yarnME) diskLeft(n *book.NodeState, promised resource.Amount) (left res
 
 // bestFor returns the best sizes of a stage where no node has more than the given memory. It keeps them until that
 // changes.
-func (y *yarnME) bestFor(stage *cluster.Stage, most resource.Amount) *bestSizes {
+func (y *underSizing) bestFor(stage *cluster.Stage, most resource.Amount) *bestSizes {
 	b, ok := y.best[stage]
 	if !ok || y.most != most {
 		if y.best == nil || y.most != most || len(y.best) > 1<<14 { // stages of ended jobs

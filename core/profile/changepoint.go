@@ -67,6 +67,7 @@ func Segment(series []Stretch) (r Run, notes []string) {
 		r.Duration += s[i].Length
 		r.Peak = r.Peak.Max(s[i].peak(unit))
 	}
+	r.CPU = meanCPU(s)
 	pieces := reduce(piecesOf(s, unit))
 	from := 0
 	for _, end := range partition(pieces) {
@@ -74,6 +75,21 @@ func Segment(series []Stretch) (r Run, notes []string) {
 		from = end
 	}
 	return r, append(notes, fillIn(s, r.Phases, r.Unknown)...)
+}
+
+// meanCPU returns the mean use of CPU of the stretches in which it is known, at least 1; 0 if there are none.
+func meanCPU(s []Stretch) resource.Amount {
+	used, seconds := 0.0, 0.0
+	for i := range s {
+		if !s[i].Unknown.Has(resource.CPU) {
+			used += float64(s[i].Usage[resource.CPU]) * s[i].Length.Seconds()
+			seconds += s[i].Length.Seconds()
+		}
+	}
+	if seconds == 0 {
+		return 0
+	}
+	return max(1, asAmount(used/seconds, resource.CPU))
 }
 
 // soundSeries returns a copy of the stretches that have a length, with kinds unknown where their amount is out of

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -22,6 +23,15 @@ func AppOf(j *cluster.Job, stage int) App {
 	return app
 }
 
+// CoresOf returns the cores of a run of a stage, as a feature: those that it requests, by which a program sizes itself.
+// They are unknown where they are learned: they would predict themselves.
+func CoresOf(s *cluster.Stage) resource.Amount {
+	if s.ReservedCPU != nil {
+		return 0
+	}
+	return s.Ideal[resource.CPU]
+}
+
 // Untimed returns the stages of j without a stated run time.
 func Untimed(j *cluster.Job) (stages []int) {
 	for i := range j.Stages {
@@ -30,6 +40,33 @@ func Untimed(j *cluster.Job) (stages []int) {
 		}
 	}
 	return stages
+}
+
+// ReserveFor sets what is reserved for the tasks of a job whose reservations are learned, from the runs of its
+// application: of CPU where that was not stated, and of memory. most is what the largest node has, bytes, and 0 if that
+// is unknown: more is never reserved, because it would be free nowhere. A stage of which nothing is known keeps its
+// reservation. The elements of j.Stages are changed.
+func (h *History) ReserveFor(j *cluster.Job, most resource.Amount) {
+	for i := 0; i < len(j.Stages) && j.App != ""; i++ {
+		s := &j.Stages[i]
+		if s.ReservedCPU != nil {
+			cpu, r := h.ReserveCPU(AppOf(j, i))
+			s.Ideal[resource.CPU], s.ReservedCPU = min(cpu, cmp.Or(s.MaxCPU, resource.MostCPU)), &r
+		}
+		if j.Reserve != cluster.ReserveLearned || s.Coordinator {
+			continue
+		}
+		limit := s.MaxMemory
+		if limit == 0 || most > 0 && most < limit {
+			limit = most
+		}
+		r, ok := h.Reserve(AppOf(j, i), Features{Cores: CoresOf(s), Input: s.Input}, limit)
+		if !ok {
+			continue
+		}
+		r.Bytes = max(r.Bytes, cluster.LeastRunMemory)
+		s.Ideal[resource.Memory], s.Reserved = r.Bytes, &r
+	}
 }
 
 // Forecast fills in what a task of each stage of j is expected to demand when, from the runs of its application: the
@@ -46,7 +83,7 @@ func (h *History) Forecast(j *cluster.Job, untimed []int) (known bool) {
 		if s.Coordinator || len(s.Phases) > 0 && s.Told == (cluster.Provenance{}) {
 			continue // What is stated wins.
 		}
-		e, ok := h.Estimate(AppOf(j, i), Features{Cores: s.Ideal[resource.CPU], Input: s.Input,
+		e, ok := h.Estimate(AppOf(j, i), Features{Cores: CoresOf(s), Input: s.Input,
 			Memory: s.Ideal[resource.Memory]})
 		if !ok {
 			continue

@@ -27,7 +27,7 @@ func (a App) compare(b App) int {
 
 // Features are what is known of a run before it starts. 0 is unknown.
 type Features struct {
-	Cores  resource.Amount `json:"cpu_millicores,omitempty"` // granted
+	Cores  resource.Amount `json:"cpu_millicores,omitempty"` // requested
 	Input  resource.Amount `json:"input_bytes,omitempty"`    // that the task reads
 	Memory resource.Amount `json:"memory_bytes,omitempty"`   // granted
 }
@@ -42,6 +42,8 @@ type Run struct {
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	// Peak is the largest demand at any time, at least that of each phase.
 	Peak resource.Vector `json:"peak,omitzero"`
+	// CPU is what it used in the mean while it ran, millicores; 0 is to be taken from the phases.
+	CPU resource.Amount `json:"mean_cpu_millicores,omitempty"`
 	// Unknown has the kinds that were not measured: their demands and peak are 0.
 	Unknown resource.Kinds `json:"unknown,omitempty"`
 	// AtLeast has the kinds of which the run would have used more, had it got more: it was throttled, squeezed or
@@ -169,11 +171,11 @@ func (p *past) thin() {
 
 // Apps returns what has runs, in order of owner, name and stage.
 func (h *History) Apps() []App {
-	return slices.DeleteFunc(h.known(), func(app App) bool { return len(h.apps[app].runs) == 0 })
+	return slices.DeleteFunc(h.Known(), func(app App) bool { return len(h.apps[app].runs) == 0 })
 }
 
-// known returns what has runs or shortfalls.
-func (h *History) known() []App {
+// Known returns what has runs or shortfalls, in order of owner, name and stage.
+func (h *History) Known() []App {
 	var all []App
 	for app := range h.apps {
 		all = append(all, app)
@@ -218,6 +220,10 @@ func sound(r Run) (_ Run, notes []string, err error) {
 	}
 	r.Phases = soundPhases(r.Phases, note)
 	r.Unknown |= unsoundKinds(&r, note)
+	if r.CPU < 0 || r.CPU > resource.MostCPU {
+		note("mean_cpu_millicores %d: must be 0 to %d, taken from the phases", r.CPU, resource.MostCPU)
+		r.CPU = 0
+	}
 	for i := range r.Phases {
 		r.Phases[i].Demand = r.Unknown.In(r.Phases[i].Demand, 0)
 		r.Peak = r.Peak.Max(r.Phases[i].Demand)

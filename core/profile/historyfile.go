@@ -45,7 +45,7 @@ type phaseForm struct {
 // MarshalJSON writes all runs and shortfalls with a version; ReadHistory reads them back. Rows are not written.
 func (h *History) MarshalJSON() ([]byte, error) {
 	form := historyForm{Version: historyVersion, Apps: []appForm{}}
-	for _, app := range h.known() {
+	for _, app := range h.Known() {
 		p := h.apps[app]
 		a := appForm{App: app, Observed: p.seen, Runs: []json.RawMessage{}}
 		for i := range p.runs {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -18,9 +17,6 @@ const (
 	// runs has 1/22 of the weight of them all. That is above the 1/25 that is left, so that a run that outgrew its
 	// reservation raises the next one at once, and as long as it weighs as much.
 	ReservedQuantile = 0.96
-	// growth is by how much a reservation grows after an attempt that ended for want of memory. Doubling finds any need
-	// after as many attempts as the logarithm of what is missing, and ends at most at twice the need.
-	growth = 2
 	// surprise is the error that is expected before any was measured: an eighth more than the only run is reserved, and
 	// 1 % more than 24 runs without an error. It is small, because a reservation is no limit.
 	surprise = 0.25
@@ -49,74 +45,8 @@ type Shortfall struct {
 	Held resource.Amount `json:"held_bytes"`
 }
 
-// Reservation is how much memory to reserve for a run, and the evidence. What a container may grow to is not its
-// business: it is no limit.
-type Reservation struct {
-	Bytes resource.Amount `json:"memory_bytes"`
-	// Runs ended well, and their peak was measured. Of AtLeast of them it is a lower bound: see Run.AtLeast.
-	Runs    int `json:"runs"`
-	AtLeast int `json:"at_least,omitempty"`
-	// Most is the largest of their peaks.
-	Most resource.Amount `json:"most_bytes,omitempty"`
-	// Told has the model, and its mean relative error at runs that it was not fitted to; with one run the error is not
-	// known, and 0. It is zero if no run is known.
-	Told cluster.Provenance `json:"told,omitzero"`
-	// Short is what a task held that ended for want of memory, and whose need no run has told since; 0 without one.
-	Short resource.Amount `json:"short_bytes,omitempty"`
-	// Outside says that the input is below or above all inputs that were measured.
-	Outside bool `json:"outside,omitempty"`
-	// Limited says that the limit is less than what would be reserved without it.
-	Limited bool `json:"limited,omitempty"`
-}
-
-// String returns the evidence in words: "6 runs, 27MiB at most, error 2 %".
-func (r Reservation) String() string {
-	var words []string
-	switch {
-	case r.Runs == 1:
-		words = append(words, "1 run, "+resource.FormatMemory(r.Most)+", error unknown")
-	case r.Runs > 1:
-		words = append(words, fmt.Sprintf("%d runs, %s at most, error %.0f %%", r.Runs, resource.FormatMemory(r.Most),
-			100*r.Told.Error))
-	}
-	if r.AtLeast > 0 {
-		words = append(words, fmt.Sprintf("of %d of them a lower bound", r.AtLeast))
-	}
-	if r.Short > 0 {
-		words = append(words, "one ended for want of memory with "+resource.FormatMemory(r.Short))
-	}
-	if r.Outside {
-		words = append(words, "the input is outside of what was measured")
-	}
-	if r.Limited {
-		words = append(words, "the limit is less")
-	}
-	return strings.Join(words, ", ")
-}
-
-// After returns the reservation of the next attempt of a task that ended for want of memory with held bytes in use:
-// at least twice as much, up to limit (0: none). It also holds for a task of which nothing else is known.
-func (r Reservation) After(held, limit resource.Amount) Reservation {
-	r.Short = max(r.Short, held)
-	return r.atLeast(grown(held)).within(limit)
-}
-
-func grown(held resource.Amount) resource.Amount { return min(growth*held, resource.MostMemory) }
-
-func (r Reservation) atLeast(bytes resource.Amount) Reservation {
-	r.Bytes = max(r.Bytes, bytes)
-	return r
-}
-
-func (r Reservation) within(limit resource.Amount) Reservation {
-	if limit > 0 && r.Bytes > limit {
-		r.Bytes, r.Limited = limit, true
-	}
-	return r
-}
-
-// ObserveShortfall adds an end for want of memory. It counts until a run of at least its input has ended well, which
-// tells the need.
+// ObserveShortfall adds an end for want of memory. It counts until a run of at least its input that began after it has
+// ended well, which tells the need.
 func (h *History) ObserveShortfall(app App, s Shortfall) error {
 	if s.Held <= 0 || s.Held > resource.MostMemory {
 		return fmt.Errorf("shortfall held_bytes %d: must be 1 to %d", s.Held, resource.MostMemory)
@@ -127,6 +57,9 @@ func (h *History) ObserveShortfall(app App, s Shortfall) error {
 		}
 	}
 	p := h.past(app)
+	if slices.ContainsFunc(p.runs, func(r numbered) bool { return r.Ended > 0 && s.Ended > 0 && r.tells(&s) }) {
+		return nil
+	}
 	p.short = append(p.short, s)
 	if len(p.short) > mostShortfalls {
 		least := 0
@@ -140,9 +73,19 @@ func (h *History) ObserveShortfall(app App, s Shortfall) error {
 	return nil
 }
 
-// tells reports whether r, which ended well after s, tells what s needed.
+// Shortfalls returns the ends for want of memory of an App that count. The caller must not change them.
+func (h *History) Shortfalls(app App) []Shortfall {
+	if p := h.apps[app]; p != nil {
+		return p.short
+	}
+	return nil
+}
+
+// tells reports whether r, which ended well, tells what s needed: it began later, as far as the times are known. One
+// that ran beside it is another task, of which the need may differ.
 func (r *Run) tells(s *Shortfall) bool {
-	return !(r.Unknown | r.AtLeast).Has(resource.Memory) && r.Input >= s.Input
+	later := r.Ended == 0 || s.Ended == 0 || r.Ended.Add(-r.Duration) >= s.Ended
+	return later && !(r.Unknown | r.AtLeast).Has(resource.Memory) && r.Input >= s.Input
 }
 
 // Reserve returns how much memory to reserve for a run of app with features f that may use up to limit (0: any
@@ -162,8 +105,8 @@ func (r *Run) tells(s *Shortfall) bool {
 //
 // While the need of a task that ended for want of memory is not told, others get more than it held, by 1/(n+1), and
 // with smaller inputs their share of that. The next attempt of the task itself gets at least twice what it held: see
-// Reservation.After.
-func (h *History) Reserve(app App, f Features, limit resource.Amount) (r Reservation, ok bool) {
+// cluster.Reservation.After.
+func (h *History) Reserve(app App, f Features, limit resource.Amount) (r cluster.Reservation, ok bool) {
 	p := h.apps[app]
 	if p == nil {
 		return r, false
@@ -185,9 +128,9 @@ func (h *History) Reserve(app App, f Features, limit resource.Amount) (r Reserva
 			least *= float64(f.Input) / float64(s.Input)
 		}
 		r.Short = max(r.Short, s.Held)
-		r = r.atLeast(asAmount(math.Ceil(least), resource.Memory))
+		r.Bytes = max(r.Bytes, asAmount(math.Ceil(least), resource.Memory))
 	}
-	return r.within(limit), r.Bytes > 0
+	return r.Within(limit), r.Bytes > 0
 }
 
 func (h *History) quantile() float64 {
@@ -351,10 +294,15 @@ func (s *sizing) exact() int {
 // alone are doubled.
 func (s *sizing) margin(z *sizer) float64 {
 	if s.guessed {
-		return growth - 1
+		return cluster.ReservationGrowth - 1
 	}
-	n := float64(len(s.runs))
-	return min(1, surprise+n*z.missed) / (n + 1)
+	return marginOf(len(s.runs), z.missed)
+}
+
+// marginOf is the margin after a number of runs with a mean error, which is 0 while there is only one.
+func marginOf(runs int, missed float64) float64 {
+	n := float64(runs)
+	return min(1, surprise+n*missed) / (n + 1)
 }
 
 // cover sets the factor of z: the quantile of what the runs needed, and of what runs of lower bounds say beyond it.
@@ -445,7 +393,7 @@ func (s *sizing) at(z *sizer, f Features) (value float64, ok bool) {
 }
 
 // reserve returns the reservation for f, without a limit and without shortfalls; zero if there are no runs.
-func (s *sizing) reserve(f Features) (r Reservation) {
+func (s *sizing) reserve(f Features) (r cluster.Reservation) {
 	n := len(s.runs)
 	if n == 0 {
 		return r

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -166,7 +167,7 @@ func TestShortfallIsTold(t *testing.T) {
 	if got := reserved(&h, 200); got < 140 || got > 180 {
 		t.Errorf("reserves %v MiB after a run of the same input", got)
 	}
-	var r Reservation
+	var r cluster.Reservation
 	for held, attempts := 64*mib, 0; r.Bytes < 5*resource.GiB; held, attempts = r.Bytes, attempts+1 {
 		if r = r.After(held, 5*resource.GiB); r.Bytes < min(2*held, 5*resource.GiB) || attempts > 7 {
 			t.Fatalf("after %s: %+v", resource.FormatMemory(held), r)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 )
 
 // reference is a result of scikit-learn's SVR, which is LIBSVM: testdata/svr.py wrote it.
@@ -91,8 +90,9 @@ func TestSVRIsLeast(t *testing.T) {
 	}
 }
 
-// fitsOf25 calls do with a fit, as regressions are made, of each reference of 25 runs.
-func fitsOf25(tb testing.TB, do func(name string, fit func())) {
+// fitsOf25 calls do with a fit, as regressions are made, of each reference of 25 runs. steps counts the steps of the
+// last fit.
+func fitsOf25(tb testing.TB, do func(name string, fit func(), steps func() int)) {
 	for _, r := range references(tb) {
 		if len(r.X) != 25 || r.Name == "constant target" || r.Name == "a column that is 0" {
 			continue // there is no regression of constants
@@ -108,34 +108,40 @@ func fitsOf25(tb testing.TB, do func(name string, fit func())) {
 			if _, ok := l.supportVectors(r.X, r.Y, weight, unit); !ok {
 				tb.Fatalf("%s: no fit", r.Name)
 			}
-		})
+		}, func() int { return stepsOf(&l.svr, l.scaled[:len(r.X)], l.one[:len(r.X)], weight) })
 	}
 }
 
-// A fit of the 25 runs of Prophet's profiles takes less than 1 ms. The fastest of some counts: neighbours only add
-// time.
-func TestSVRIsFast(t *testing.T) {
-	fits, slowest := 0, time.Duration(0)
-	fitsOf25(t, func(name string, fit func()) {
+// stepsOf counts the steps of a fit.
+func stepsOf(s *svr, x [][]float64, y, weight []float64) (steps int) {
+	s.prepare(x, weight)
+	for i, j, push := s.choose(y); push > 0 && steps < mostSteps*len(x); i, j, push = s.choose(y) {
+		s.move(i, j, push)
+		steps++
+	}
+	return steps
+}
+
+// A fit of the 25 runs of Prophet's profiles takes tens of steps per run, and never ends by their bound.
+func TestSVRTakesFewSteps(t *testing.T) {
+	const most = 50 // per run
+	fits, slowest := 0, 0
+	fitsOf25(t, func(name string, fit func(), steps func() int) {
 		fits++
-		fastest := time.Hour
-		for range 50 {
-			begun := time.Now()
-			fit()
-			fastest = min(fastest, time.Since(begun))
-		}
-		if slowest = max(slowest, fastest); fastest >= time.Millisecond {
-			t.Errorf("%s: %v", name, fastest)
+		fit()
+		n := steps()
+		if slowest = max(slowest, n); n == 0 || n > most*25 {
+			t.Errorf("%s: %d steps, must be at most %d", name, n, most*25)
 		}
 	})
-	if t.Logf("%d fits, the slowest takes %v", fits, slowest); fits < 15 {
+	if t.Logf("%d fits, the slowest takes %d steps", fits, slowest); fits < 15 {
 		t.Errorf("only %d fits", fits)
 	}
 }
 
 // BenchmarkSVR fits the 25 runs of Prophet's profiles as regressions are made.
 func BenchmarkSVR(b *testing.B) {
-	fitsOf25(b, func(name string, fit func()) {
+	fitsOf25(b, func(name string, fit func(), _ func() int) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -39,12 +39,15 @@ type row struct {
 	contended bool
 }
 
-// kinds is the table of all resources. docs/adding-a-resource.md says what a further row needs.
+// kinds is the table of all resources. docs/reference/adding-a-resource.md says what a further row needs.
 var kinds = [NumKinds]row{
-	CPU: {name: "cpu", field: "cpus", usage: "cores",
-		unit: "cores", parse: ParseCPU, format: formatCores, exact: FormatCPU, work: "core_s", workSize: Core, named: true,
+	CPU: {name: "cpu", field: "cpus",
+		usage: "cores that are reserved, and the share where others want them; default: learned, at most 1",
+		unit:  "cores", parse: ParseCPU, format: formatCores, exact: FormatCPU, work: "core_s", workSize: Core, named: true,
 		most: MostCPU, stated: true, contended: true},
-	Memory: {name: "memory", field: "memory", usage: "ideal memory, with which the command neither spills nor swaps",
+	Memory: {name: "memory", field: "memory",
+		usage: "most memory that the command may use, or with --reserve stated the size of its box; default: the node's " +
+			"memory",
 		unit: "size", parse: ParseMemory, format: FormatMemory, exact: FormatMemoryExact, work: "byte_s", workSize: 1,
 		most: MostMemory, stated: true},
 	Disk: {name: "disk", field: "disk", usage: "disk bandwidth, such as 50MB/s",

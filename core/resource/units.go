@@ -99,7 +99,7 @@ func parseBytes(noun, text, suffix, accepted string, units ...[]unit) (Amount, e
 	}
 	size, known := unitSize(name, units)
 	if !known {
-		return 0, malformed(noun, text, "has an unknown unit", accepted)
+		return 0, malformed(noun, text, "has an unknown unit", accepted+didYouMean(strings.TrimSuffix(text, rest), rest))
 	}
 	a, _, ok := d.times(size)
 	if !ok {
@@ -118,6 +118,19 @@ func unitSize(name string, units [][]unit) (Amount, bool) {
 		}
 	}
 	return 0, false
+}
+
+// didYouMean asks for the size that was probably meant by a unit in the wrong case or behind a space, or by a letter,
+// as other programs write 1g for 1GiB. It is not read so, because 1G is 1GB here. It is empty if no unit is near; rates
+// have none, because Gb may be gigabits.
+func didYouMean(number, unit string) string {
+	unit = strings.TrimSpace(unit)
+	for _, u := range byteUnits {
+		if strings.EqualFold(u.name, unit) || len(unit) == 1 && strings.EqualFold(u.name, unit+"iB") {
+			return "; did you mean " + number + u.name + "?"
+		}
+	}
+	return ""
 }
 
 // malformed is the one sentence that a user sees. Long texts are cut, since a user may have pasted a whole file by

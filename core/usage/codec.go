@@ -17,11 +17,12 @@ import (
 //   - if its bit is set, how long the programs stood still;
 //   - if its bit is set, how long the disk was pressed;
 //   - if its bit is set, how long the programs were idle;
+//   - if its bit is set, how long they got less CPU than they would have used;
 //   - if its bit is set, the set of known kinds: it differs from that of the span before;
 //   - for each kind whose bit is set, its counter, or the change of its level since the span before: neither is 0.
 //
-// The head has a bit for a gap, for the set, for each kind, for stillness, for a bounded disk, for a pressed disk and
-// for idleness.
+// The head has a bit for a gap, for the set, for each kind, for stillness, for a bounded disk, for a pressed disk, for
+// idleness and for curbed CPU.
 const (
 	headGap     = 1 << 0
 	headSet     = 1 << 1
@@ -30,7 +31,8 @@ const (
 	headBounded = headStill << 1
 	headPressed = headBounded << 1
 	headIdle    = headPressed << 1
-	headBeyond  = headIdle << 1
+	headCurbed  = headIdle << 1
+	headBeyond  = headCurbed << 1
 )
 
 // codec is the state that writer and reader share.
@@ -66,6 +68,9 @@ func (c *codec) append(text []byte, s *Span) []byte {
 	if s.Idle > 0 {
 		head |= headIdle
 	}
+	if s.Curbed > 0 {
+		head |= headCurbed
+	}
 	var change Amounts
 	for _, k := range Kinds() {
 		if !s.Known.Has(k) {
@@ -89,6 +94,9 @@ func (c *codec) append(text []byte, s *Span) []byte {
 	}
 	if s.Idle > 0 {
 		text = binary.AppendUvarint(text, uint64(s.Idle/time.Millisecond))
+	}
+	if s.Curbed > 0 {
+		text = binary.AppendUvarint(text, uint64(s.Curbed/time.Millisecond))
 	}
 	if s.Known != c.known {
 		c.known = s.Known
@@ -134,6 +142,7 @@ func (c *codec) take(text []byte) (s Span, rest []byte, ok bool) {
 	s.Suspended = part(headStill, s.Length)
 	s.Pressed = part(headPressed, s.Active())
 	s.Idle = part(headIdle, s.Active())
+	s.Curbed = part(headCurbed, s.Active())
 	if head&headSet != 0 {
 		set := next()
 		if set >= 1<<NumKinds {

@@ -108,6 +108,7 @@ func (s *Sample) pass(spans []Span, forth int64) {
 		s.Suspended += time.Duration(forth) * span.Suspended
 		s.Pressed += time.Duration(forth) * span.Pressed
 		s.Idle += time.Duration(forth) * span.Idle
+		s.Curbed += time.Duration(forth) * span.Curbed
 		for _, k := range Kinds() {
 			if !k.IsLevel() && span.Known.Has(k) {
 				s.Value[k] += forth * span.Used[k]
@@ -133,6 +134,9 @@ func (l *Log) Pressed() time.Duration { return l.last.Pressed }
 
 // Idle returns how long the programs had been idle at the last sample.
 func (l *Log) Idle() time.Duration { return l.last.Idle }
+
+// Curbed returns for how long the programs had got less CPU than they would have used, at the last sample.
+func (l *Log) Curbed() time.Duration { return l.last.Curbed }
 
 // Unwritten returns a text to be written at an offset of the file, in bytes.
 func (l *Log) Unwritten() (text []byte, offset int64) {

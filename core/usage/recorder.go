@@ -19,6 +19,8 @@ type Sample struct {
 	Pressed time.Duration
 	// Idle is how long the program used next to nothing, since it began, although nothing kept it from more.
 	Idle time.Duration
+	// Curbed is for how long the program got less CPU than it would have used, since it began: see Span.Curbed.
+	Curbed time.Duration
 	// Bound is how many bytes per second the kernel lets the container read, and as many it lets it write; 0 is no bound.
 	Bound int64
 }
@@ -65,7 +67,7 @@ type recorder struct {
 // add takes a sample in and returns the span that it completes, if it does. A sample that is not later than the last
 // one is dropped.
 func (r *recorder) add(s Sample) (complete []Span) {
-	for _, d := range []*time.Duration{&s.At, &s.Suspended, &s.Pressed, &s.Idle} {
+	for _, d := range []*time.Duration{&s.At, &s.Suspended, &s.Pressed, &s.Idle, &s.Curbed} {
 		*d = d.Truncate(time.Millisecond)
 	}
 	for k := Memory; k < NumKinds; k++ {
@@ -98,6 +100,7 @@ func (r *recorder) since(s Sample, length time.Duration) Span {
 		Suspended: min(max(0, s.Suspended-r.last.Suspended), length)}
 	span.Pressed = min(max(0, s.Pressed-r.last.Pressed), span.Active())
 	span.Idle = min(max(0, s.Idle-r.last.Idle), span.Active())
+	span.Curbed = min(max(0, s.Curbed-r.last.Curbed), span.Active())
 	if span.Gap {
 		span.Known &^= levels
 	}

@@ -76,6 +76,10 @@ type Span struct {
 	// Idle is how long, in whole milliseconds, the programs used next to nothing although nothing kept them from more:
 	// they waited for a timer, a lock or the network. It is 0 where that is unknown. Invariant: 0 <= Idle <= Active.
 	Idle time.Duration
+	// Curbed is how long, in whole milliseconds, the programs got less CPU than they would have used: their quota kept
+	// them from it, or they used all of their share while no CPU of the machine was free. What they used then is a lower
+	// bound of what they demand. Invariant: 0 <= Curbed <= Active.
+	Curbed time.Duration
 }
 
 // Active returns how long the programs did not stand still in the span.
@@ -135,10 +139,24 @@ func (s *Span) rates() (demand resource.Vector, known resource.Kinds) {
 // Usage is what one container used, from its begin on: spans that follow each other without a pause.
 type Usage struct{ Spans []Span }
 
+// Held returns the memory and swap in use when it was last sampled, bytes; ok is false if that is unknown.
+func (u Usage) Held() (bytes resource.Amount, ok bool) {
+	if len(u.Spans) == 0 {
+		return 0, false
+	}
+	last, known := u.Spans[len(u.Spans)-1].Demand()
+	return last[resource.Memory], known.Has(resource.Memory)
+}
+
 // Length returns the time that the spans cover.
-func (u Usage) Length() (d time.Duration) {
+func (u Usage) Length() time.Duration {
+	return u.sum(func(s *Span) time.Duration { return s.Length })
+}
+
+// sum adds up a time of each span.
+func (u Usage) sum(of func(*Span) time.Duration) (d time.Duration) {
 	for i := range u.Spans {
-		d += u.Spans[i].Length
+		d += of(&u.Spans[i])
 	}
 	return d
 }
@@ -154,11 +172,8 @@ func (u Usage) Gap() (d time.Duration) {
 }
 
 // Suspended returns how long the programs stood still because they were suspended, paused or throttled.
-func (u Usage) Suspended() (d time.Duration) {
-	for i := range u.Spans {
-		d += u.Spans[i].Suspended
-	}
-	return d
+func (u Usage) Suspended() time.Duration {
+	return u.sum(func(s *Span) time.Duration { return s.Suspended })
 }
 
 // Bounded returns the time of the spans in which the disk was bounded, less the time in which the programs stood still.
@@ -172,17 +187,27 @@ func (u Usage) Bounded() (d time.Duration) {
 }
 
 // Pressed returns how long the disk was pressed while the programs used it.
-func (u Usage) Pressed() (d time.Duration) {
-	for i := range u.Spans {
-		d += u.Spans[i].Pressed
-	}
-	return d
+func (u Usage) Pressed() time.Duration {
+	return u.sum(func(s *Span) time.Duration { return s.Pressed })
 }
 
 // Idle returns how long the programs used next to nothing although nothing kept them from more.
-func (u Usage) Idle() (d time.Duration) {
+func (u Usage) Idle() time.Duration {
+	return u.sum(func(s *Span) time.Duration { return s.Idle })
+}
+
+// Curbed returns how long the programs got less CPU than they would have used.
+func (u Usage) Curbed() time.Duration {
+	return u.sum(func(s *Span) time.Duration { return s.Curbed })
+}
+
+// Swapped returns for how long a part of its memory was in swap, less the time in which the programs stood still:
+// programs that wait for their memory use less CPU than they demand.
+func (u Usage) Swapped() (d time.Duration) {
 	for i := range u.Spans {
-		d += u.Spans[i].Idle
+		if s := &u.Spans[i]; s.Used[Swap] >= leastBytes {
+			d += s.Active()
+		}
 	}
 	return d
 }
@@ -229,6 +254,15 @@ func (u Usage) Peak(k Kind) (rate int64, ok bool) {
 	return rate, ok
 }
 
+// MostHeld returns the largest sample of memory and swap together; 0 if there is none.
+func (u Usage) MostHeld() (most resource.Amount) {
+	for i := range u.Spans {
+		held, _ := u.Spans[i].rates() // 0 if unknown
+		most = max(most, held[resource.Memory])
+	}
+	return most
+}
+
 // Total returns how much a counter grew, as far as is known; ok is false for levels and if nothing is known.
 func (u Usage) Total(k Kind) (n int64, ok bool) {
 	for i := range u.Spans {
@@ -244,7 +278,7 @@ func (u Usage) Total(k Kind) (n int64, ok bool) {
 func join(a, b Span) Span {
 	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap,
 		Suspended: a.Suspended + b.Suspended, Bounded: a.Bounded || b.Bounded,
-		Pressed: a.Pressed + b.Pressed, Idle: a.Idle + b.Idle}
+		Pressed: a.Pressed + b.Pressed, Idle: a.Idle + b.Idle, Curbed: a.Curbed + b.Curbed}
 	switch {
 	case a.Gap && !b.Gap:
 		out.Known |= b.Known & levels

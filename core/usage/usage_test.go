@@ -23,6 +23,7 @@ type program struct {
 	still   time.Duration
 	pressed time.Duration
 	idle    time.Duration
+	curbed  time.Duration
 	bound   int64
 	kinds   Set // that are measured
 	log     *Log
@@ -50,7 +51,7 @@ func (p *program) skip(d time.Duration, cpu, memory, written int64) {
 
 func (p *program) sample() {
 	p.log.Add(Sample{At: p.at, Value: p.used, Known: p.kinds, Suspended: p.still, Pressed: p.pressed, Idle: p.idle,
-		Bound: p.bound})
+		Curbed: p.curbed, Bound: p.bound})
 }
 
 // file returns what the file contains after everything was written.
@@ -75,9 +76,9 @@ func TestSteps(t *testing.T) {
 	p.run(100, 500, 300*mib, 50*mib)
 	u := p.file(t)
 	want := []Span{
-		{40 * time.Second, Amounts{CPU: 40_000, Memory: 100 * mib}, known, false, 0, false, 0, 0},
-		{3 * time.Second, Amounts{CPU: 6000, Memory: 900 * mib}, known, false, 0, false, 0, 0},
-		{100 * time.Second, Amounts{CPU: 50_000, Memory: 300 * mib, Written: 5000 * mib}, known, false, 0, false, 0, 0},
+		{40 * time.Second, Amounts{CPU: 40_000, Memory: 100 * mib}, known, false, 0, false, 0, 0, 0},
+		{3 * time.Second, Amounts{CPU: 6000, Memory: 900 * mib}, known, false, 0, false, 0, 0, 0},
+		{100 * time.Second, Amounts{CPU: 50_000, Memory: 300 * mib, Written: 5000 * mib}, known, false, 0, false, 0, 0, 0},
 	}
 	if !reflect.DeepEqual(u.Spans, want) {
 		t.Errorf("spans %+v", u.Spans)
@@ -295,6 +296,38 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// Time in which the programs got less CPU than they would have used is counted as idle time is.
+func TestCurbed(t *testing.T) {
+	p := newProgram(resource.Of(2000, 4*resource.GiB))
+	p.run(10, 1000, 100*mib, 0)
+	for range 10 {
+		p.curbed += 700*time.Millisecond + 400*time.Microsecond
+		p.run(1, 2000, 100*mib, 0)
+	}
+	p.still, p.curbed = p.still+time.Second, p.curbed+time.Second
+	p.run(1, 0, 100*mib, 0)
+	u := p.file(t)
+	want := 7004 * time.Millisecond
+	if u.Curbed() != want || len(u.Spans) != 3 || u.Spans[1].Curbed != want {
+		t.Fatalf("curbed for %v, want %v: %+v", u.Curbed(), want, u.Spans)
+	}
+	text, _ := p.log.Unwritten()
+	parsed, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := parsed.Continue(p.log.tolerance); l.Curbed() != want {
+		t.Errorf("continued with %v", l.Curbed())
+	}
+	if got := u.Thin(1); got.Curbed() != want {
+		t.Errorf("thinned, it is curbed for %v", got.Curbed())
+	}
+	u.Spans[1].Used[Swap], u.Spans[2].Used[Swap], u.Spans[0].Used[Swap] = 5*mib, mib, mib-1
+	if got := u.Swapped(); got != 10*time.Second {
+		t.Errorf("swapped for %v, want the time in which it did not stand still", got)
+	}
+}
+
 // What is unknown is not zero, and a counter that falls is unknown.
 func TestUnknown(t *testing.T) {
 	l := NewLog(0, ToleranceFor(resource.Of(1000, resource.GiB)))
@@ -322,6 +355,17 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// What was held is memory and swap of one span together, where both are known.
+func TestMostHeld(t *testing.T) {
+	both := SetOf(Memory, Swap)
+	u := Usage{[]Span{{Length: time.Second, Known: both, Used: Amounts{Memory: 30, Swap: 5}},
+		{Length: time.Second, Known: both, Used: Amounts{Memory: 10, Swap: 27}},
+		{Length: time.Second, Known: SetOf(Memory), Used: Amounts{Memory: 90}}}}
+	if held, unknown := u.MostHeld(), (Usage{u.Spans[2:]}).MostHeld(); held != 37 || unknown != 0 {
+		t.Errorf("held %d, and %d of what is unknown", held, unknown)
+	}
+}
+
 // anyUsage draws spans with every combination of what may be known.
 func anyUsage() *rapid.Generator[Usage] {
 	return rapid.Custom(func(t *rapid.T) Usage {
@@ -339,6 +383,10 @@ func anyUsage() *rapid.Generator[Usage] {
 			}
 			if rapid.Bool().Draw(t, "waited") {
 				s.Idle = time.Duration(rapid.Int64Range(0, int64(s.Active()/time.Millisecond)).Draw(t, "idle")) * time.Millisecond
+			}
+			if rapid.Bool().Draw(t, "curbed") {
+				s.Curbed = time.Duration(rapid.Int64Range(0, int64(s.Active()/time.Millisecond)).Draw(t,
+					"without")) * time.Millisecond
 			}
 			if s.Gap {
 				s.Known &^= levels
@@ -371,8 +419,9 @@ func TestMarshal(t *testing.T) {
 
 func FuzzUnmarshal(f *testing.F) {
 	f.Add([]byte{version, 2, 1, 1})
-	f.Add(Usage{[]Span{{time.Second, Amounts{CPU: 5, Memory: mib}, known, false, 0, false, 0, 0},
-		{time.Minute, Amounts{CPU: 5}, SetOf(CPU), true, time.Second, true, time.Second, time.Second}}}.Marshal())
+	f.Add(Usage{[]Span{{time.Second, Amounts{CPU: 5, Memory: mib}, known, false, 0, false, 0, 0, 0},
+		{time.Minute, Amounts{CPU: 5}, SetOf(CPU), true, time.Second, true, time.Second, time.Second,
+			time.Second}}}.Marshal())
 	f.Fuzz(func(t *testing.T, text []byte) {
 		u, err := Unmarshal(text)
 		if err != nil {
@@ -395,6 +444,7 @@ func TestThin(t *testing.T) {
 			u.Spans[i].Suspended = min(u.Spans[i].Suspended, u.Spans[i].Length)
 			u.Spans[i].Pressed = min(u.Spans[i].Pressed, u.Spans[i].Active())
 			u.Spans[i].Idle = min(u.Spans[i].Idle, u.Spans[i].Active())
+			u.Spans[i].Curbed = min(u.Spans[i].Curbed, u.Spans[i].Active())
 			u.Spans[i].Known = known
 			if u.Spans[i].Gap {
 				u.Spans[i].Known &^= levels

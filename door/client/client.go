@@ -193,6 +193,14 @@ func (c *Client) Usage(ctx context.Context, id cluster.JobID, most int) ([]api.T
 	return Call[[]api.TaskUsage](ctx, c, "GET", jobAddress(id)+"/usage", q, nil)
 }
 
+// Ran returns a job with its tasks, and what their runs used, as Usage does.
+func (c *Client) Ran(ctx context.Context, id cluster.JobID, most int) (j api.Job, used []api.TaskUsage, err error) {
+	if used, err = c.Usage(ctx, id, most); err == nil {
+		j, err = c.Job(ctx, id, false)
+	}
+	return j, used, err
+}
+
 // Tasks returns the tasks of all jobs that have not ended.
 func (c *Client) Tasks(ctx context.Context, usage bool) ([]api.Task, error) {
 	return Call[[]api.Task](ctx, c, "GET", "/v1/tasks", query("usage", usage), nil)

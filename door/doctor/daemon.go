@@ -43,6 +43,11 @@ func (f *Facts) clock() Finding {
 				f.orReport(fmt.Sprintf("run `kill %d` and start the daemon again: its containers continue", f.Status.PID)))
 		}
 	}
+	return f.Clock.judge()
+}
+
+// judge is the finding while the clock is right.
+func (f *Clock) judge() Finding {
 	switch {
 	case f.ClockErr != nil:
 		return fine("whether a program synchronizes the clock is unknown: %v", f.ClockErr)

@@ -102,7 +102,7 @@ func Examine(ctx context.Context, c Config) []Finding { return judge(look(ctx, c
 func judge(f *Facts) []Finding {
 	var all []Finding
 	for _, c := range checks {
-		if c.scope == inGroups && f.GroupsErr != nil || c.scope != everywhere && f.served() {
+		if c.scope == inGroups && !f.had() || c.scope != everywhere && f.served() {
 			continue
 		}
 		finding := c.judge(f)

@@ -35,21 +35,24 @@ func sound() *Facts {
 		has[c] = cgroup.V2
 	}
 	return &Facts{
-		Config:  Config{State: "/var/lib/bellows", Socket: "/run/bellows/bellows.sock", Version: "1.2.3"},
-		Release: "6.1.0-18-amd64", Arch: "amd64", User: "root",
-		Usable:    agent.Usable{Has: resource.Of(2000, 24*resource.GiB), Machine: 24 * resource.GiB},
+		Config:    Config{State: "/var/lib/bellows", Socket: "/run/bellows/bellows.sock", Version: "1.2.3"},
+		System:    System{Release: "6.1.0-18-amd64", Arch: "amd64"},
+		User:      "root",
+		Capacity:  Capacity{Usable: agent.Usable{Has: resource.Of(2000, 24*resource.GiB), Machine: 24 * resource.GiB}},
 		Available: 20 * resource.GiB,
-		Groups: agent.Found{Mode: cgroup.Unified, Site: cgroup.Site{Above: "/", Unified: "/sys/fs/cgroup", Has: has},
-			Made: true, Processes: cgroup.NoLimit, Threads: 4096},
-		Devices: []swap.Device{{Path: "/dev/zram0", Kind: swap.Zram, Size: 8 * resource.GiB, Priority: 100, On: true},
+		Groups: Groups{Found: agent.Found{Mode: cgroup.Unified,
+			Site: cgroup.Site{Above: "/", Unified: "/sys/fs/cgroup", Has: has}, Made: true, Processes: cgroup.NoLimit,
+			Threads: 4096}},
+		Swap: Swap{Devices: []swap.Device{
+			{Path: "/dev/zram0", Kind: swap.Zram, Size: 8 * resource.GiB, Priority: 100, On: true},
 			{Path: "/swapfile", Kind: swap.File, Size: 4 * resource.GiB, Used: resource.GiB, Priority: -2, On: true}},
-		Zswap: &swap.Zswap{Enabled: true, Compressor: "zstd"},
+			Zswap: &swap.Zswap{Enabled: true, Compressor: "zstd"}},
 
-		StateExists: true, Disk: unix.Statfs_t{Bsize: 4096, Blocks: 10 << 20, Bavail: 5 << 20, Files: 2 << 20,
-			Ffree: 1 << 20},
-		Descriptors: 1 << 20, Connections: 512, Most: 512, Rlimits: map[string]uint64{fileSize: unix.RLIM_INFINITY,
-			addressSpace: unix.RLIM_INFINITY, userProcesses: 90_000},
-		Now: now, Synced: true, Newest: "bellows.db", Changed: now.Add(-time.Second),
+		StateDir: StateDir{Path: "/var/lib/bellows", StateExists: true, Disk: unix.Statfs_t{Bsize: 4096, Blocks: 10 << 20,
+			Bavail: 5 << 20, Files: 2 << 20, Ffree: 1 << 20}},
+		Limits: Limits{Descriptors: 1 << 20, Connections: 512, Most: 512, Rlimits: map[string]uint64{
+			fileSize: unix.RLIM_INFINITY, addressSpace: unix.RLIM_INFINITY, userProcesses: 90_000}},
+		Now: now, Clock: Clock{Synced: true}, Newest: "bellows.db", Changed: now.Add(-time.Second),
 		Status: &api.Status{Daemon: api.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
 			ClusterStatus: api.ClusterStatus{Policy: "yarn-me", Since: now.Add(-time.Hour), Running: 3}},
 		Began: now.Add(-time.Hour - 2*time.Second),
@@ -91,24 +94,24 @@ var rare = []struct {
 		f.GroupsErr = &agent.NoCgroupError{Err: &cgroup.NeedError{Err: syscall.EACCES,
 			Missing: "the group /user.slice/user-1000.slice/session-2.scope was not delegated to this user",
 			Remedy:  "run it as root, or as `systemd-run --user --scope -p Delegate=yes COMMAND`"}}
-		f.Groups.Priority, f.Groups.Unprotected = syscall.EPERM,
+		f.Found.Priority, f.Found.Unprotected = syscall.EPERM,
 			&fs.PathError{Op: "write", Path: "/proc/self/oom_score_adj", Err: syscall.EACCES}
 		f.away(absent)
 	}},
 	{"a user without a name and with half a delegation", func(f *Facts) {
 		f.become(1000, "")
-		f.Groups.Above, f.Groups.Made = "/user.slice/user-1000.slice", false
-		delete(f.Groups.Has, cgroup.IO)
-		f.Groups.Processes, f.Groups.NetworkUnknown = 120, "count network bytes: it needs CAP_SYS_ADMIN"
+		f.Found.Above, f.Found.Made = "/user.slice/user-1000.slice", false
+		delete(f.Found.Has, cgroup.IO)
+		f.Found.Processes, f.Found.NetworkUnknown = 120, "count network bytes: it needs CAP_SYS_ADMIN"
 	}},
 	{"a container with read-only control groups", func(f *Facts) {
 		f.GroupsErr = &agent.NoCgroupError{Err: &cgroup.NeedError{Missing: "/sys/fs/cgroup is mounted read-only",
 			Err: unix.EROFS, Remedy: "start the container with writable cgroups, or run outside of it"}}
 	}},
 	{"version 1 without PSI and without some controllers", func(f *Facts) {
-		f.Groups.Mode, f.Groups.Unified, f.PSI = cgroup.Legacy, "", os.ErrNotExist
-		f.Groups.NetworkUnknown = "its control groups are not in a hierarchy of version 2"
-		f.Groups.Has = map[cgroup.Controller]cgroup.Version{cgroup.Memory: cgroup.V1, cgroup.CPU: cgroup.V1}
+		f.Found.Mode, f.Found.Unified, f.PSI = cgroup.Legacy, "", os.ErrNotExist
+		f.Found.NetworkUnknown = "its control groups are not in a hierarchy of version 2"
+		f.Found.Has = map[cgroup.Controller]cgroup.Version{cgroup.Memory: cgroup.V1, cgroup.CPU: cgroup.V1}
 	}},
 	{"version 2 without PSI", func(f *Facts) {
 		f.PSI = &os.PathError{Op: "read", Path: "/proc/pressure/memory", Err: syscall.EOPNOTSUPP}

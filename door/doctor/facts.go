@@ -32,38 +32,22 @@ type Config struct {
 	Version       string // of this program
 }
 
-// Facts are what the checks judge.
+// Facts are what the checks judge. Each part has the checks that need nothing else.
 type Facts struct {
 	Config
-	Release, Arch string // of the kernel
-	UID           int
-	User          string // empty if the user has no name
+	System
+	UID  int
+	User string // empty if the user has no name
 
-	Usable      agent.Usable
-	Available   resource.Amount // to programs, bytes
-	CapacityErr error
+	Available resource.Amount // to programs, bytes
+	Capacity
+	Groups
+	Swap
+	StateDir
+	Limits
 
-	Groups    agent.Found
-	GroupsErr error
-	PSI       error // why the kernel reports no pressure stalls; nil if it does
-
-	Devices       []swap.Device
-	Zswap         *swap.Zswap // nil if the kernel has none
-	SwapErr       error
-	Spent, PerDay resource.Amount // bytes that swapping wrote to disks in a day, and may write; 0 is no limit
-
-	StateExists bool
-	StateErr    error
-	Disk        unix.Statfs_t // with the state directory, or with the directory in which it would be made
-	DiskErr     error
-
-	Descriptors       uint64
-	Connections, Most int               // at a time, with these descriptors and without their limit
-	Rlimits           map[string]uint64 // by the names of ulimit's documentation; a missing one is unknown
-
-	Now      time.Time
-	Synced   bool // a program keeps the clock synchronized
-	ClockErr error
+	Now time.Time
+	Clock
 	// Newest is the file in the state directory that was changed last, and Changed is when; empty if there is none.
 	Newest  string
 	Changed time.Time
@@ -80,30 +64,99 @@ type Facts struct {
 	Began time.Time
 }
 
+// System is the kernel.
+type System struct {
+	Release, Arch string
+}
+
+// Capacity is what a daemon may manage of the machine.
+type Capacity struct {
+	Usable      agent.Usable
+	CapacityErr error
+}
+
+// Groups are the control groups of a daemon.
+type Groups struct {
+	Found     agent.Found
+	GroupsErr error
+	PSI       error // why the kernel reports no pressure stalls; nil if it does
+}
+
+// Swap is the swap of the machine, and what of it a daemon may use.
+type Swap struct {
+	Devices       []swap.Device
+	Zswap         *swap.Zswap // nil if the kernel has none
+	SwapErr       error
+	Spent, PerDay resource.Amount // bytes that swapping wrote to disks in a day, and may write; 0 is no limit
+}
+
+// StateDir is the state directory.
+type StateDir struct {
+	Path        string
+	StateExists bool
+	StateErr    error
+	Disk        unix.Statfs_t // with the state directory, or with the directory in which it would be made
+	DiskErr     error
+}
+
+// Limits are the limits of this process.
+type Limits struct {
+	Descriptors       uint64
+	Connections, Most int               // at a time, with these descriptors and without their limit
+	Rlimits           map[string]uint64 // by the names of ulimit's documentation; a missing one is unknown
+}
+
+// Clock says whether a program keeps the clock right.
+type Clock struct {
+	Synced   bool
+	ClockErr error
+}
+
 // look collects the facts of this machine.
 func look(ctx context.Context, c Config) *Facts {
-	f := &Facts{Config: c, Arch: runtime.GOARCH, UID: os.Geteuid(), Now: time.Now(), Rlimits: rlimits(),
-		PSI: readable("/proc/pressure/memory")}
-	f.Release = release()
+	f := &Facts{Config: c, System: lookAtSystem(), UID: os.Geteuid(), Groups: lookAtGroups(c.State),
+		Swap: lookAtSwap(c.State), StateDir: lookAtState(c.State), Limits: lookAtLimits(), Now: time.Now(),
+		Clock: lookAtClock()}
 	if u, err := user.LookupId(strconv.Itoa(f.UID)); err == nil {
 		f.User = u.Username
 	}
-	machine := swap.Machine{}
-	if f.Usable, f.CapacityErr = agent.FindUsable(); f.CapacityErr == nil {
-		memory, err := machine.Memory()
-		f.Available, f.CapacityErr = memory.Available, err
-	}
-	f.Groups, f.GroupsErr = agent.Probe(c.State)
-	f.Devices, f.SwapErr = machine.Devices()
-	f.Zswap = machine.Zswap()
-	if spent, perDay, err := swap.LastDay(machine, swap.BudgetPath(c.State)); err == nil {
-		f.Spent, f.PerDay = spent, perDay
-	}
-	f.lookAtState()
-	f.Descriptors, f.Connections, f.Most = server.Descriptors()
-	f.Synced, f.ClockErr = synced()
+	f.Capacity, f.Available = lookAtCapacity()
+	f.lookAtNewest()
 	f.askDaemon(ctx)
 	return f
+}
+
+func lookAtSystem() System { return System{Release: release(), Arch: runtime.GOARCH} }
+
+// lookAtCapacity also returns how much memory is available to programs, bytes.
+func lookAtCapacity() (c Capacity, available resource.Amount) {
+	if c.Usable, c.CapacityErr = agent.FindUsable(); c.CapacityErr == nil {
+		memory, err := swap.Machine{}.Memory()
+		available, c.CapacityErr = memory.Available, err
+	}
+	return c, available
+}
+
+func lookAtGroups(state string) (g Groups) {
+	g.PSI = readable("/proc/pressure/memory")
+	g.Found, g.GroupsErr = agent.Probe(state)
+	return g
+}
+
+func lookAtSwap(state string) (s Swap) {
+	machine := swap.Machine{}
+	s.Devices, s.SwapErr = machine.Devices()
+	s.Zswap = machine.Zswap()
+	if spent, perDay, err := swap.LastDay(machine, swap.BudgetPath(state)); err == nil {
+		s.Spent, s.PerDay = spent, perDay
+	}
+	return s
+}
+
+func lookAtLimits() (l Limits) {
+	l.Descriptors, l.Connections, l.Most = server.Descriptors()
+	l.Rlimits = rlimits()
+	return l
 }
 
 // release returns the release of the kernel; empty if it is unknown.
@@ -136,15 +189,20 @@ func rlimits() map[string]uint64 {
 }
 
 // lookAtState examines the state directory and its disk.
-func (f *Facts) lookAtState() {
-	f.StateExists, f.StateErr = statedir.Check(f.State)
-	for dir := f.State; ; dir = filepath.Dir(dir) {
-		f.DiskErr = unix.Statfs(dir, &f.Disk)
-		if !errors.Is(f.DiskErr, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			break
+func lookAtState(state string) (d StateDir) {
+	d.Path = state
+	d.StateExists, d.StateErr = statedir.Check(state)
+	for dir := state; ; dir = filepath.Dir(dir) {
+		d.DiskErr = unix.Statfs(dir, &d.Disk)
+		if !errors.Is(d.DiskErr, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return d
 		}
 	}
-	entries, _ := os.ReadDir(f.State) // An unreadable directory is an error of Check.
+}
+
+// lookAtNewest finds what was changed last in the state directory.
+func (f *Facts) lookAtNewest() {
+	entries, _ := os.ReadDir(f.State) // An unreadable directory is an error of its check.
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.ModTime().After(f.Changed) {
 			f.Newest, f.Changed = e.Name(), info.ModTime()
@@ -152,14 +210,13 @@ func (f *Facts) lookAtState() {
 	}
 }
 
-// synced reports whether the kernel's clock is kept synchronized.
-func synced() (bool, error) {
+func lookAtClock() Clock {
 	var clock unix.Timex
 	if _, err := unix.Adjtimex(&clock); err != nil {
-		return false, err
+		return Clock{ClockErr: err}
 	}
 	const unsynchronized = 0x40 // STA_UNSYNC of linux/timex.h
-	return clock.Status&unsynchronized == 0, nil
+	return Clock{Synced: clock.Status&unsynchronized == 0}
 }
 
 // patience is how long a daemon may take to answer.

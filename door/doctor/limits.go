@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-func (f *Facts) openFiles() Finding {
+func (f *Limits) openFiles() Finding {
 	said := fmt.Sprintf("a process may have %d open: %d connections, and about %d containers", f.Descriptors,
 		f.Connections, f.Descriptors/2)
 	if f.Connections < f.Most {
@@ -25,7 +25,10 @@ const (
 	userProcesses = "the number of the user's processes"
 )
 
-func (f *Facts) limits() Finding {
+func (f *Facts) limits() Finding { return f.Limits.judge(f.UID == 0) }
+
+// judge is the finding on a shell of root, or of another user.
+func (f *Limits) judge(root bool) Finding {
 	var low []string
 	for _, name := range []string{fileSize, addressSpace} {
 		if n, known := f.Rlimits[name]; known && n != unix.RLIM_INFINITY {
@@ -33,7 +36,7 @@ func (f *Facts) limits() Finding {
 		}
 	}
 	const few = 1000
-	if n, known := f.Rlimits[userProcesses]; known && n < few && f.UID != 0 {
+	if n, known := f.Rlimits[userProcesses]; known && n < few && !root {
 		low = append(low, fmt.Sprintf("%s (%d)", userProcesses, n))
 	}
 	if len(low) > 0 {

@@ -18,7 +18,7 @@ var (
 		unix.V9FS_MAGIC: true, unix.CEPH_SUPER_MAGIC: true}
 )
 
-func (f *Facts) stateDirectory() Finding {
+func (f *StateDir) stateDirectory() Finding {
 	if unsafe, ok := errors.AsType[*statedir.UnsafeError](f.StateErr); ok {
 		return problem(unsafe.Path+" "+unsafe.Why, unsafe.Mend)
 	}
@@ -27,28 +27,28 @@ func (f *Facts) stateDirectory() Finding {
 	}
 	switch {
 	case f.DiskErr == nil && f.Disk.Flags&unix.MS_RDONLY != 0:
-		return problem(f.State+" is on a file system that is mounted read-only",
+		return problem(f.Path+" is on a file system that is mounted read-only",
 			"mount it writable, or choose another directory with --state")
 	case f.DiskErr == nil && inMemory[f.Disk.Type]:
-		return warning(f.State+" is in memory, so that all jobs are forgotten when the machine starts again",
+		return warning(f.Path+" is in memory, so that all jobs are forgotten when the machine starts again",
 			"choose a directory on a disk with --state")
 	case f.DiskErr == nil && remote[f.Disk.Type]:
-		return warning(f.State+" is on another machine, where the store can be damaged if the connection breaks",
+		return warning(f.Path+" is on another machine, where the store can be damaged if the connection breaks",
 			"choose a directory on a disk of this machine with --state")
 	case !f.StateExists:
-		return fine("%s does not exist; `bellows up` makes it", f.State)
+		return fine("%s does not exist; `bellows up` makes it", f.Path)
 	}
-	return fine("%s, which only its owner can change", f.State)
+	return fine("%s, which only its owner can change", f.Path)
 }
 
-func (f *Facts) diskSpace() Finding {
+func (f *StateDir) diskSpace() Finding {
 	if f.DiskErr != nil {
-		return problem(fmt.Sprintf("the disk of %s: %v", f.State, f.DiskErr), "choose another directory with --state")
+		return problem(fmt.Sprintf("the disk of %s: %v", f.Path, f.DiskErr), "choose another directory with --state")
 	}
 	const little = int64(resource.GiB)
 	reserve, free := store.ReserveOn(&f.Disk)
 	said := fmt.Sprintf("%s of %s are free on the disk of %s", resource.FormatMemory(resource.Amount(free)),
-		resource.FormatMemory(resource.Amount(int64(f.Disk.Blocks)*f.Disk.Bsize)), f.State)
+		resource.FormatMemory(resource.Amount(int64(f.Disk.Blocks)*f.Disk.Bsize)), f.Path)
 	const cure = "free some space: `bellows prune` removes jobs that have ended, with their output"
 	switch {
 	case free < 2*reserve:
@@ -62,15 +62,15 @@ func (f *Facts) diskSpace() Finding {
 	return fine("%s", said)
 }
 
-func (f *Facts) inodes() Finding {
+func (f *StateDir) inodes() Finding {
 	if f.DiskErr != nil {
-		return fine("how many more files the file system of %s can have is unknown", f.State)
+		return fine("how many more files the file system of %s can have is unknown", f.Path)
 	}
 	if f.Disk.Files == 0 {
-		return fine("the file system of %s does not bound the number of files", f.State)
+		return fine("the file system of %s does not bound the number of files", f.Path)
 	}
 	const few, none = 10_000, 100 // a running container has about ten files
-	said := fmt.Sprintf("the file system of %s has room for %d more files", f.State, f.Disk.Ffree)
+	said := fmt.Sprintf("the file system of %s has room for %d more files", f.Path, f.Disk.Ffree)
 	const cure = "remove small files: `bellows prune` removes the output of jobs that have ended"
 	switch {
 	case f.Disk.Ffree < none:

@@ -9,16 +9,19 @@ import (
 	"github.com/bellows-rm/bellows/node/swap"
 )
 
-func (f *Facts) swap() Finding {
+func (f *Facts) swap() Finding { return f.Swap.judge(f.Available) }
+
+// judge is the finding where that much memory is available to programs.
+func (f *Swap) judge(available resource.Amount) Finding {
 	if f.SwapErr != nil {
 		return problem(f.SwapErr.Error(), "mount /proc, or start the daemon outside of this container")
 	}
 	if len(f.Devices) == 0 {
-		return warning("none: a FLEX job is refused, unless its profile says that it can spill",
+		return warning("none: where FLEX containers lack memory, the youngest are requeued instead of swapped out",
 			"run `bellows swap create --size 4GiB`")
 	}
-	said := f.swapWords()
-	room := swap.RoomOn(f.Devices, f.Available, 0, false)
+	said := f.words()
+	room := swap.RoomOn(f.Devices, available, 0, false)
 	switch {
 	case room.Bytes == 0:
 		return warning(said+
@@ -36,8 +39,8 @@ func (f *Facts) swap() Finding {
 	return fine("%s", said)
 }
 
-// swapWords lists the devices.
-func (f *Facts) swapWords() string {
+// words lists the devices.
+func (f *Swap) words() string {
 	var all []string
 	var free resource.Amount
 	for i := range f.Devices {

@@ -338,8 +338,8 @@ func sizeOfStage(s *api.Stage) api.Stage {
 // sizeOfTask returns what everybody may know of a run of a task.
 func sizeOfTask(t *api.Task) api.Task {
 	out := api.Task{Task: t.Task, Owner: t.Owner, Run: t.Run, State: t.State, Node: t.Node, Grant: t.Grant,
-		UnderSized: t.UnderSized, Booked: t.Booked, Started: t.Started, Ended: t.Ended, Outcome: t.Outcome,
-		Suspended: t.Suspended, Paused: sizeOfPause(t.Paused)}
+		AskedBytes: t.AskedBytes, UnderSized: t.UnderSized, Booked: t.Booked, Started: t.Started, Ended: t.Ended,
+		Outcome: t.Outcome, Suspended: t.Suspended, Paused: sizeOfPause(t.Paused)}
 	if u := t.Usage; u != nil {
 		used := *u
 		used.Why = ""
@@ -390,7 +390,8 @@ func (c *caller) sizeOfEvent(e *cluster.Event, owner string, settings map[string
 // policy, which everybody may see, declare it.
 func sizeOfSpec(j *cluster.Job, owner string, settings map[string]string) *cluster.Job {
 	out := &cluster.Job{ID: j.ID, Owner: owner, Weight: j.Weight, Submitted: j.Submitted, Class: j.Class,
-		MaxAttempts: j.MaxAttempts, RetryDelay: j.RetryDelay, AtMostOnce: j.AtMostOnce, Deadline: j.Deadline, Held: j.Held}
+		MaxAttempts: j.MaxAttempts, RetryOn: j.RetryOn, RetryDelay: j.RetryDelay, AtMostOnce: j.AtMostOnce,
+		Deadline: j.Deadline, Held: j.Held}
 	if declares(settings, j.Queue) {
 		out.Queue = j.Queue
 	}

@@ -28,10 +28,10 @@ func TestBulk(t *testing.T) {
 		t.Fatal(ids, err)
 	}
 	for i, want := range []live.Submission{
-		{Job: cluster.Job{Name: "first"}, Env: []string{"A=all"}, Dir: "/all", Inherited: all},
-		{Job: cluster.Job{Name: "second"}, Env: []string{"A=own"}, Dir: "/own", Inherited: own},
+		{Job: cluster.Job{Name: "first"}, Undecided: true, Env: []string{"A=all"}, Dir: "/all", Inherited: all},
+		{Job: cluster.Job{Name: "second"}, Undecided: true, Env: []string{"A=own"}, Dir: "/own", Inherited: own},
 		// an empty list is left out of the JSON
-		{Job: cluster.Job{Name: "third"}, Env: []string{"A=all"}, Dir: "/all", Inherited: all},
+		{Job: cluster.Job{Name: "third"}, Undecided: true, Env: []string{"A=all"}, Dir: "/all", Inherited: all},
 	} {
 		got := d.submitted[i]
 		if (got.Key == live.Key{}) != (i > 0) || got.Caller.UID == 0 && got.Caller.User == "" {

@@ -232,7 +232,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			set(reflect.ValueOf(&profile).Elem())
 			set(reflect.ValueOf(&job).Elem())
 			profile.Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2} // the API checks it
-			job.Class = cluster.Regular
+			job.Class, job.Reserve = new(cluster.Regular), nil
 			c, _, d := startDescribed(t, driver, newFakeStore())
 			for what, err := range everyOperation(c, job, profile, task) {
 				if err != nil {

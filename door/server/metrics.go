@@ -117,6 +117,18 @@ var (
 	descMemoryGranted = described("memory_granted_bytes", "Memory that tasks are granted.")
 	descMemoryOver    = described("memory_overgranted_bytes",
 		"Memory that is granted beyond the capacity, because it comes back to resumed tasks.")
+	descMemoryAsked = described("memory_asked_bytes",
+		"Sum of the limits that were asked for the tasks that run; of some, none was.")
+	descPastAsked = described("ended_memory_asked_bytes_total",
+		"Memory that was asked for runs of tasks that have ended.")
+	descPastReserved = described("ended_memory_granted_bytes_total",
+		"Memory that was granted to runs of tasks that have ended.")
+	descPastUsed = described("ended_memory_used_bytes_total",
+		"The most memory that runs of tasks that have ended held, with what was in swap and without page cache.")
+	descMemoryHeld = described("memory_held_bytes",
+		"Sum of the limits of containers: more than is granted if flex containers have grown.")
+	descMemoryLeft = described("memory_left_bytes",
+		"Memory with which tasks could start now: neither granted nor held, nor left over by tasks that have ended.")
 	descMemoryUsed = described("memory_used_bytes", "Memory that containers use, with page cache.")
 	descAnonymous  = described("memory_anonymous_bytes", "Memory that containers use, without page cache.")
 	descSwapped    = described("memory_swapped_bytes", "Memory of containers that is in swap.")
@@ -224,18 +236,26 @@ func (c *collector) machine(s sink) {
 	s.gauge(descTasks, float64(status.Pending), "pending")
 	s.gauge(descTasks, float64(status.Running), "running")
 	var sum api.Node
+	var held int64
 	for i := range status.Nodes {
 		n := &status.Nodes[i]
 		sum.Memory, sum.FreeMemory, sum.OverdrawnMemory = sum.Memory+n.Memory, sum.FreeMemory+n.FreeMemory,
 			sum.OverdrawnMemory+n.OverdrawnMemory
-		sum.LeftoverMemory += n.LeftoverMemory
+		sum.LeftoverMemory, sum.LeftMemory = sum.LeftoverMemory+n.LeftoverMemory, sum.LeftMemory+n.LeftMemory
+		held += n.Limits()
 		sum.CPU, sum.FreeCPU, sum.OverdrawnCPU = sum.CPU+n.CPU, sum.FreeCPU+n.FreeCPU, sum.OverdrawnCPU+n.OverdrawnCPU
 		sum.UsedMemory, sum.UsedAnonymous, sum.Containers = sum.UsedMemory+n.UsedMemory, sum.UsedAnonymous+n.UsedAnonymous,
 			sum.Containers+n.Containers
 	}
 	cores := func(milli int64) float64 { return float64(milli) / float64(resource.Core) }
 	s.gauge(descMemory, float64(sum.Memory))
-	s.gauge(descMemoryGranted, float64(sum.Memory-sum.FreeMemory-sum.LeftoverMemory+sum.OverdrawnMemory))
+	s.gauge(descMemoryGranted, float64(sum.Reserved()))
+	s.gauge(descMemoryHeld, float64(held))
+	s.gauge(descMemoryAsked, float64(status.Slack.Now.Asked))
+	s.counter(descPastAsked, float64(status.Slack.Past.Asked))
+	s.counter(descPastReserved, float64(status.Slack.Past.Reserved))
+	s.counter(descPastUsed, float64(status.Slack.Past.Used))
+	s.gauge(descMemoryLeft, float64(sum.LeftMemory))
 	s.gauge(descMemoryOver, float64(sum.OverdrawnMemory))
 	s.gauge(descMemoryUsed, float64(sum.UsedMemory))
 	s.gauge(descAnonymous, float64(sum.UsedAnonymous))

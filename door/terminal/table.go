@@ -146,7 +146,7 @@ func (t *Table) widths(most int) []int {
 			total += w
 		}
 		w := widths[t.Shrinks]
-		widths[t.Shrinks] = max(min(w, 8), w-max(0, total-most))
+		widths[t.Shrinks] = max(min(w, 6), w-max(0, total-most))
 	}
 	return widths
 }
@@ -191,6 +191,14 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
+// IsOrAre is the verb after a number of things.
+func IsOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // OrDash returns a text for a cell: "-" if it is empty.
 func OrDash(text string) string {
 	if text == "" {
@@ -230,4 +238,26 @@ func Age(d time.Duration) string {
 		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 	}
 	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// Quote quotes a word for a shell.
+func Quote(word string) string {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+=:@") == "" && word != "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// Span prints a duration with two units at most.
+func Span(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%.1fd", d.Hours()/24)
+	case d >= time.Hour:
+		d = d.Round(time.Minute)
+		return strings.TrimSuffix(d.String(), "0s")
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	}
+	return d.Round(time.Millisecond).String()
 }

@@ -24,3 +24,12 @@ func TestFoldKeepsWords(t *testing.T) {
 		}
 	})
 }
+
+func TestQuote(t *testing.T) {
+	for word, want := range map[string]string{"a/b.jsonl.zst": "a/b.jsonl.zst", "two words": "'two words'", "": "''",
+		"it's": `'it'\''s'`} {
+		if got := Quote(word); got != want {
+			t.Errorf("%q is written %s, want %s", word, got, want)
+		}
+	}
+}

@@ -224,6 +224,15 @@ func (m *Mapping) Unknown() (s resource.Kinds) {
 	return s
 }
 
+// Auto reports whether a field says "auto", and removes it then, so that it counts as left out.
+func (m *Mapping) Auto(name string) bool {
+	text, ok := m.Scalar(name)
+	if ok = ok && text == "auto"; ok {
+		delete(m.fields, name)
+	}
+	return ok
+}
+
 // Memory returns a positive amount of memory.
 func (m *Mapping) Memory(name string) resource.Amount { return m.Amount(name, resource.Memory, 1) }
 

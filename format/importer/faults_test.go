@@ -149,6 +149,12 @@ func TestFaults(t *testing.T) {
 			{5, "101_3", "100", `f:5: JobID "100": given twice, first in line 2`},
 			{5, "|4|", "|", "f:5: columns: must be 12 as in the head, but are 11"},
 		},
+		"slurm-names": {
+			{2, "16G", "16X", `f:2: ReqMem "16X": must be bytes, or a size such as 123K or 4G, from 0`},
+			{3, "3145728K", "-1K", `f:3: MaxRSS "-1K": must be bytes, or a size such as 123K or 4G, from 0`},
+			{2, "02:10:00", "02:10:xx", `f:2: TotalCPU "02:10:xx": must be seconds, or a time such as 1-02:03:04`},
+			{5, "|8|", "|many|", `f:5: AllocCPUS "many": must be a number from 0`},
+		},
 		"nextflow-trace": {
 			{1, "peak_rss", "rss", "f:1: head: must name the column peak_rss"},
 			{1, "submit", "when", "f:1: head: must name the column submit_ms or submit; it names task_id, hash"},
@@ -239,5 +245,5 @@ func FuzzSpark(f *testing.F)     { fuzz(f, "spark-eventlog", "spark-killed") }
 func FuzzBitbrains(f *testing.F) { fuzz(f, "bitbrains", "bitbrains-published") }
 func FuzzGoogleVMs(f *testing.F) { fuzz(f, "google-vms", "google-tasks") }
 func FuzzSWF(f *testing.F)       { fuzz(f, "swf") }
-func FuzzSlurm(f *testing.F)     { fuzz(f, "slurm") }
+func FuzzSlurm(f *testing.F)     { fuzz(f, "slurm", "slurm-names") }
 func FuzzNextflow(f *testing.F)  { fuzz(f, "nextflow", "nextflow-trace") }

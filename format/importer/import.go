@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/format/fault"
@@ -92,6 +93,12 @@ type Result struct {
 	// Span is the time over which jobs are submitted, or, if it is longer, the 90th percentile of the jobs' critical
 	// paths.
 	Span time.Duration
+	// Ends are the ends without success, also of tasks that were left out, by what recurs: the process of a Nextflow
+	// task, the owner and the name of a Slurm job. Other formats have none.
+	Ends map[profile.App]Ends
+	// Unasked is how many tasks have an estimate of memory that is what was used, because the file does not have what was
+	// requested.
+	Unasked int
 	// Notes are sentences that say what was left out or repaired, and how often.
 	Notes []string
 }
@@ -158,7 +165,7 @@ func Import(f Format, sources []Source, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	r := &Result{Workload: w, Notes: notes.sentences()}
+	r := &Result{Workload: w, Ends: notes.ends, Unasked: notes.unasked, Notes: notes.sentences()}
 	r.suggest(f, &o)
 	return r, nil
 }

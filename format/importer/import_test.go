@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/format/workload"
@@ -59,6 +60,7 @@ func examples() []example {
 		{"nextflow-trace", func() Format { return DefaultNextflow() }, []string{"trace.txt"}, ""},
 		{"swf", func() Format { return DefaultSWF() }, []string{"swf.txt"}, ""},
 		{"slurm", func() Format { return DefaultSlurm() }, []string{"sacct.txt"}, ""},
+		{"slurm-names", func() Format { return DefaultSlurm() }, []string{"sacct-names.txt"}, ""},
 	}
 }
 
@@ -110,6 +112,50 @@ func TestExamples(t *testing.T) {
 			}
 			testfile.Golden(t, e.name+".golden", got.Bytes())
 		})
+	}
+}
+
+// What ended without success, and why, is counted by what recurs, also where it is left out; and so are tasks whose
+// request is not in the file.
+func TestEnds(t *testing.T) {
+	for name, want := range map[string]Result{
+		"slurm-names": {Ends: map[profile.App]Ends{{Owner: "ann", Name: "align"}: {All: 1, ForMemory: 1},
+			{Owner: "bob", Name: "report"}: {All: 1}}},
+		"nextflow":       {Ends: map[profile.App]Ends{{Name: "NF:ALIGN"}: {All: 1, ForMemory: 1}}},
+		"nextflow-trace": {Ends: map[profile.App]Ends{{Name: "REPORT"}: {All: 1, ForMemory: 1}}, Unasked: 3},
+		"slurm":          {Unasked: 1},
+		"swf":            {},
+	} {
+		got := imported(t, name, Options{})
+		if !reflect.DeepEqual(got.Ends, want.Ends) || got.Unasked != want.Unasked {
+			t.Errorf("%s: ends %v, unasked %d; want %v, %d", name, got.Ends, got.Unasked, want.Ends, want.Unasked)
+		}
+	}
+}
+
+// The name of a Slurm job is what recurs, and all stages of a process have its name where they are to teach each other.
+func TestWhatRecurs(t *testing.T) {
+	var apps, stages []string
+	for _, j := range imported(t, "slurm-names", Options{}).Workload.Jobs {
+		apps = append(apps, j.Owner+" "+j.App)
+	}
+	if want := []string{"ann align", "ann align", "bob report"}; !slices.Equal(apps, want) {
+		t.Errorf("applications %q, want %q", apps, want)
+	}
+	f := DefaultNextflow()
+	f.NameStages = true
+	text := "task_id\tname\tstatus\tcpus\tmemory\tsubmit\tduration\trealtime\tpeak_rss\n" +
+		"1\tSORT (a)\tCOMPLETED\t1\t2 GB\t2024-02-01 10:00:00.000\t9s\t9s\t300 MB\n" +
+		"2\tSORT (b)\tCOMPLETED\t1\t4 GB\t2024-02-01 10:00:00.000\t9s\t9s\t600 MB\n"
+	r, err := Import(f, []Source{{"trace.txt", strings.NewReader(text)}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range r.Workload.Jobs[0].Stages {
+		stages = append(stages, s.Name)
+	}
+	if want := []string{"SORT", "SORT"}; !slices.Equal(stages, want) {
+		t.Errorf("stages %q, want %q", stages, want)
 	}
 }
 
@@ -270,10 +316,13 @@ func TestNextflowTrace(t *testing.T) {
 	if m := j[0].Truth[1].IdealMemory.Values(); !slices.Equal(m, []resource.Amount{8 * resource.GiB, 12 * mb}) {
 		t.Errorf("ALIGN has %v", m)
 	}
-	raw := "task_id\tname\tstatus\tsubmit\tduration\trealtime\t%cpu\tpeak_rss\n" +
-		"1\tINDEX (s1)\tCOMPLETED\t1706781600123\t65000\t59800\t180.3\t537290342\n" +
-		"2\tALIGN (s1)\tCACHED\t1706781670456\t1284000\t1280000\t705.0\t8589934592\n" +
-		"4\tALIGN (s2)\tCOMPLETED\t1706781670456\t2000\t2000\t99.0\t12582912\n"
+	if in := j[0].Truth[1].Input.Values(); !slices.Equal(in, []resource.Amount{24588687770, 2 * mb}) { // 22.9 GB, 2 MB
+		t.Errorf("ALIGN reads %v", in)
+	}
+	raw := "task_id\tname\tstatus\tsubmit\tduration\trealtime\t%cpu\tpeak_rss\trchar\n" +
+		"1\tINDEX (s1)\tCOMPLETED\t1706781600123\t65000\t59800\t180.3\t537290342\t1288490189\n" +
+		"2\tALIGN (s1)\tCACHED\t1706781670456\t1284000\t1280000\t705.0\t8589934592\t24588687770\n" +
+		"4\tALIGN (s2)\tCOMPLETED\t1706781670456\t2000\t2000\t99.0\t12582912\t2097152\n"
 	r, err := Import(DefaultNextflow(), []Source{{"trace.txt.gz", strings.NewReader(raw)}}, Options{})
 	if err != nil || !reflect.DeepEqual(r.Workload.Jobs, j) {
 		t.Errorf("raw: %+v, %v; want %+v", r, err, j)

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/format/fault"
 	"github.com/bellows-rm/bellows/format/workload"
@@ -473,6 +474,40 @@ type notes struct {
 	said  []string
 	left  int   // records that were left out
 	first error // what was wrong with the first
+	// ends are the ends without success, also of tasks that were left out, and unasked counts the tasks whose request
+	// for memory is not in the file.
+	ends    map[profile.App]Ends
+	unasked int
+}
+
+// Ends counts tasks that ended without success.
+type Ends struct {
+	All       int
+	ForMemory int // those that ended for want of memory, as far as the file says so
+}
+
+// And returns e with one more.
+func (e Ends) And(forMemory bool) Ends {
+	e.All++
+	if forMemory {
+		e.ForMemory++
+	}
+	return e
+}
+
+// ended counts the end of a task without success.
+func (n *notes) ended(app profile.App, forMemory bool) { n.endings(app, Ends{}.And(forMemory)) }
+
+// endings counts several.
+func (n *notes) endings(app profile.App, more Ends) {
+	if more.All == 0 {
+		return
+	}
+	if n.ends == nil {
+		n.ends = map[profile.App]Ends{}
+	}
+	is := n.ends[app]
+	n.ends[app] = Ends{is.All + more.All, is.ForMemory + more.ForMemory}
 }
 
 // say adds a sentence.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/format/workload"
@@ -21,6 +22,9 @@ import (
 type Nextflow struct {
 	KeepDates  bool // submit workflows at their recorded dates, months apart; otherwise all at once
 	KeepFailed bool // tasks that failed, for as long as they ran
+	// NameStages gives all stages of a process its name, so that their runs can teach each other. Otherwise stages with
+	// other requests are numbered.
+	NameStages bool
 }
 
 // DefaultNextflow submits all workflows at once, so that they share a cluster.
@@ -41,6 +45,7 @@ func (f *Nextflow) check() error { return nil }
 type nextflowTask struct {
 	begin, end int64 // submitted, complete: ms
 	phase      cluster.Phase
+	input      resource.Amount // 0 is unknown
 }
 
 type nextflowStage struct {
@@ -67,9 +72,9 @@ func (f *Nextflow) read(in *input, job func(workload.Job) error) error {
 	if start, _ := in.in.Peek(4096); strings.Contains(string(start), "\t") {
 		open = func(columns ...string) (*table, error) { return in.separated("\t", columns...) }
 	}
-	t, err := open("?workflow", "task_id", "process|name", "status", "?cpus", "?memory_req_bytes|memory",
+	t, err := open("?workflow", "task_id", "process|name", "status", "?exit", "?cpus", "?memory_req_bytes|memory",
 		"submit_ms|submit", "?complete_ms|complete", "?duration_ms|duration", "realtime_ms|realtime", "?pct_cpu|%cpu",
-		"peak_rss", "?read_bytes", "?write_bytes")
+		"peak_rss", "?read_bytes", "?write_bytes", "?rchar")
 	if err != nil {
 		return err
 	}
@@ -79,6 +84,10 @@ func (f *Nextflow) read(in *input, job func(workload.Job) error) error {
 }
 
 const mostMilliseconds = 9e12 // of a date: the year 2255
+
+// outOfMemory are the exit codes of a task that the kernel or a resource manager killed, which is for want of memory as
+// a rule: 128 + SIGKILL, and what a shell makes of -9.
+var outOfMemory = []string{"137", "247"}
 
 func (j *nextflowJob) task(r *row) {
 	const date, size = "milliseconds, or a date such as 2024-02-01 10:00:00.123", "bytes, or a size such as 1.5 GB"
@@ -95,6 +104,7 @@ func (j *nextflowJob) task(r *row) {
 	busy := r.quantity("pct_cpu", percent, 100*mostCores, "a number, or a percentage")
 	moved := r.quantity("read_bytes", nextflowSize, mostBytes, size)
 	moved += r.quantity("write_bytes", nextflowSize, mostBytes, size)
+	read := r.quantity("rchar", nextflowSize, mostBytes, size)
 	// Some times are whole seconds, rounded down, next to others in milliseconds.
 	if r.err == nil && complete < submit && submit-complete < 1000 {
 		complete = submit
@@ -105,7 +115,11 @@ func (j *nextflowJob) task(r *row) {
 	if r.err != nil {
 		return
 	}
-	switch status := r.text("status"); {
+	status := r.text("status")
+	if status == "FAILED" || status == "ABORTED" {
+		r.in.notes.ended(profile.App{Name: plainName(process)}, slices.Contains(outOfMemory, r.text("exit")))
+	}
+	switch {
 	case status != "COMPLETED" && status != "CACHED" && !j.format.KeepFailed:
 		r.in.notes.add("tasks did not complete and were left out (--keep-failed keeps them)", 1)
 		return
@@ -120,6 +134,7 @@ func (j *nextflowJob) task(r *row) {
 	// Tasks of unknown requests need what the most demanding of their process took.
 	key := nextflowKey{process, resource.Of(amount(cpus*float64(resource.Core)), amount(memory))}
 	if memory == 0 {
+		r.in.notes.unasked++
 		r.in.notes.add("tasks do not say what memory they requested, and the peak of their process is taken for it "+
 			"(Nextflow writes it with trace.fields)", 1)
 		memory = peak
@@ -146,7 +161,7 @@ func (j *nextflowJob) task(r *row) {
 	demand := resource.Of(amount(busy/100*float64(resource.Core)), max(1, amount(peak)))
 	demand[resource.Disk] = amount(moved / lasting.Seconds())
 	s.tasks = append(s.tasks, nextflowTask{begin: int64(submit), end: int64(complete),
-		phase: cluster.Phase{Duration: lasting, Demand: demand}})
+		phase: cluster.Phase{Duration: lasting, Demand: demand}, input: amount(read)})
 }
 
 // lasting returns the run time of a task. A run time recorded in whole seconds as 0 counts as half a second.
@@ -233,16 +248,20 @@ func (n *nextflowJob) job(*notes) (workload.Job, bool) {
 		s := n.stages[was]
 		named[s.process]++
 		name := s.process
-		if k := named[name]; k > 1 {
+		if k := named[name]; k > 1 && !n.format.NameStages {
 			name = fmt.Sprintf("%s-%d", name, k)
 		}
 		stage := cluster.Stage{Name: plainName(name), Tasks: len(s.tasks), Ideal: s.needs, Parents: parents[at]}
 		var ran onePhaseTasks
+		var inputs []resource.Amount
 		for _, t := range s.tasks {
 			ran.add(t.phase)
+			inputs = append(inputs, t.input)
 		}
 		stage.Duration = mean(ran.durations)
-		j.Stages, j.Truth = append(j.Stages, stage), append(j.Truth, ran.truth())
+		truth := ran.truth()
+		truth.Input = workload.ForEach(inputs)
+		j.Stages, j.Truth = append(j.Stages, stage), append(j.Truth, truth)
 	}
 	return j, true
 }

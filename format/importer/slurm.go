@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/format/workload"
@@ -32,7 +33,7 @@ func (f *Slurm) check() error { return checkTask(resource.Core, f.Memory) }
 
 // slurmJob is a job, whose steps may follow.
 type slurmJob struct {
-	id, user         string
+	id, user, app    string
 	submitted        float64 // seconds
 	ran, limit, busy float64 // seconds; limit and busy may be unknown, 0
 	cpus, nodes      float64
@@ -40,7 +41,7 @@ type slurmJob struct {
 }
 
 func (f *Slurm) read(in *input, job func(workload.Job) error) error {
-	t, err := in.separated("|", "JobID", "?User", "State", "Submit", "Elapsed|ElapsedRaw", "?Timelimit",
+	t, err := in.separated("|", "JobID", "?JobName", "?User", "State", "Submit", "Elapsed|ElapsedRaw", "?Timelimit",
 		"AllocCPUS|NCPUS|ReqCPUS", "?NNodes|AllocNodes|ReqNodes", "?ReqMem", "?MaxRSS", "?NTasks", "?TotalCPU")
 	if err != nil {
 		return err
@@ -82,6 +83,11 @@ const (
 // job reads the line of a job; nil is a job that is left out.
 func (f *Slurm) job(r *row, first map[string]int) *slurmJob {
 	state, _, _ := strings.Cut(r.text("State"), " ") // CANCELLED by 1000
+	app := profile.App{Owner: plainName(r.text("User")), Name: cluster.NameFor(r.text("JobName"))}
+	switch state {
+	case "FAILED", "OUT_OF_MEMORY", "TIMEOUT", "NODE_FAIL":
+		r.in.notes.ended(app, state == "OUT_OF_MEMORY")
+	}
 	switch state {
 	case "COMPLETED":
 	case "RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING":
@@ -93,7 +99,7 @@ func (f *Slurm) job(r *row, first map[string]int) *slurmJob {
 			return nil
 		}
 	}
-	j := &slurmJob{id: r.once("JobID", first, ""), user: plainName(r.text("User"))}
+	j := &slurmJob{id: r.once("JobID", first, ""), user: app.Owner, app: app.Name}
 	if r.missing("Submit") {
 		r.fail("Submit", "must not be empty")
 	}
@@ -138,6 +144,9 @@ func (j *slurmJob) step(r *row) {
 }
 
 func (f *Slurm) workloadJob(in *input, j *slurmJob) workload.Job {
+	if j.requested == 0 {
+		in.notes.unasked += int(j.nodes)
+	}
 	if j.requested == 0 && j.used == 0 {
 		in.notes.add("jobs do not say what memory they need and get what is assumed", 1)
 	}
@@ -146,7 +155,7 @@ func (f *Slurm) workloadJob(in *input, j *slurmJob) workload.Job {
 		Duration: max(seconds(cmp.Or(j.limit, j.ran)), time.Millisecond),
 		Ideal:    resource.Of(max(1, amount(j.cpus/j.nodes*float64(resource.Core))), max(1, amount(memory)))}
 	return workload.Job{
-		Job: cluster.Job{Name: "job-" + j.id, Owner: j.user, Submitted: timeline.Time(seconds(j.submitted)),
+		Job: cluster.Job{Name: "job-" + j.id, Owner: j.user, App: j.app, Submitted: timeline.Time(seconds(j.submitted)),
 			Stages: []cluster.Stage{s}},
 		Truth: []workload.StageTruth{batchTruth(&s, max(seconds(j.ran), time.Millisecond),
 			amount(j.busy/j.ran/j.nodes*float64(resource.Core)), amount(j.used))},

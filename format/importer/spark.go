@@ -28,6 +28,9 @@ type Spark struct {
 	IndependentJobs bool
 	// NameApps says that each job has the name of its application as its App: it recurs for who learns from runs.
 	NameApps bool
+	// Granted says that the estimate of a task's memory is what the executor had for each task at a time, as the
+	// application asked for it; otherwise it is what the largest task of the stage needed.
+	Granted bool
 
 	shape workload.ClusterShape // of the executors, the largest number in any log
 	runs  []*sparkRun           // in the order in which the jobs were passed on
@@ -113,8 +116,23 @@ func (f *Spark) read(in *input, job func(workload.Job) error) error {
 			"%s: %.1f %% of the time of its tasks was garbage collection, and is part of their durations.", j.Name,
 			100*float64(gc)/float64(lasting)))
 	}
+	a.countFailed(&j.Job, kept, in.notes)
 	f.runs = append(f.runs, run)
 	return job(j)
+}
+
+// countFailed counts the tasks that failed of a job that its application names, also of stages that are not kept.
+func (a *sparkApp) countFailed(j *cluster.Job, kept []*sparkStage, n *notes) {
+	if j.App == "" {
+		return
+	}
+	for _, s := range a.order {
+		app := profile.App{Owner: j.Owner, Name: j.App, Stage: s.label()}
+		if i := slices.Index(kept, s); i >= 0 {
+			app = profile.AppOf(j, i)
+		}
+		n.endings(app, s.failed)
+	}
 }
 
 func (f *Spark) outside(x *executor) resource.Amount {
@@ -149,6 +167,9 @@ func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.Stage
 	n := resource.Amount(len(s.tasks))
 	stage.Ideal[resource.Disk], stage.Ideal[resource.Network] = sums[resource.Disk]/n, sums[resource.Network]/n
 	total.underSized(&stage, outside)
+	if f.Granted {
+		stage.Ideal[resource.Memory] = max(stage.Ideal[resource.Memory], x.perTask())
+	}
 	sample := profile.Sample{Memory: resource.Amount(total.peak / int64(n)), Duration: total.measured / time.Duration(n),
 		Spilled: resource.Amount(total.disk / int64(n)), SpilledKnown: true}
 	return stage, ran.truth(), sample

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,11 +53,32 @@ type sparkEvent struct {
 			Update json.RawMessage
 		}
 	} `json:"Task Info"`
-	End *struct {
-		Reason string
-	} `json:"Task End Reason"`
+	End     *sparkEnd     `json:"Task End Reason"`
 	Metrics *sparkMetrics `json:"Task Metrics"`
 }
+
+// sparkEnd says how a task ended. Class is that of its exception, and Loss says why its executor was lost.
+type sparkEnd struct {
+	Reason string
+	Class  string `json:"Class Name"`
+	Loss   string `json:"Loss Reason"`
+}
+
+// failed reports whether the task failed, and whether that was for want of memory, as far as the log says so. A task
+// that was killed, or whose input or result was lost, has not failed by itself.
+func (e *sparkEnd) failed() (failed, forMemory bool) {
+	switch e.Reason {
+	case "ExceptionFailure":
+		return true, strings.HasSuffix(e.Class, "OutOfMemoryError")
+	case "ExecutorLostFailure":
+		return true, killedForMemory.MatchString(e.Loss)
+	}
+	return false, false
+}
+
+// killedForMemory is in what Spark says of an executor that a resource manager or the kernel killed for want of memory:
+// it exceeded its limits, or ended by SIGKILL.
+var killedForMemory = regexp.MustCompile(`(?i)memory limit|physical memory|out of memory|oom|\b137\b`)
 
 // sparkStageInfo describes a stage.
 type sparkStageInfo struct {
@@ -131,6 +153,7 @@ type sparkStage struct {
 	attempts map[int64]bool
 	tasks    []sparkTask
 	index    map[int64]bool // of tasks that succeeded
+	failed   Ends
 }
 
 type sparkJob struct {
@@ -330,6 +353,9 @@ func (a *sparkApp) taskEnded(in *input, e *sparkEvent, lacks sparkLacks) error {
 	a.tasks[e.Task.ID] = true
 	if e.End.Reason != "Success" || e.Task.Failed || e.Task.Killed || e.Metrics == nil {
 		in.notes.add("tasks failed or were killed and were left out", 1)
+		if failed, forMemory := e.End.failed(); failed {
+			s.failed = s.failed.And(forMemory)
+		}
 		return nil
 	}
 	if s.index[e.Task.Index] {

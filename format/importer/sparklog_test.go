@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/bellows-rm/bellows/core/profile"
 	"github.com/bellows-rm/bellows/format/fault"
 	"github.com/bellows-rm/bellows/format/workload"
 )
@@ -209,5 +210,37 @@ func TestSparkCutOffWhileCompressed(t *testing.T) {
 	if !fault.Is(err) ||
 		!strings.Contains(err.Error(), "but it has none: the zstd data is truncated: it ends after 0 bytes") {
 		t.Errorf("nothing is whole: %v", err)
+	}
+}
+
+// Tasks that failed are counted by application and stage, where the jobs name it, as other records are. Those that were
+// killed, and those whose input was lost, have not failed by themselves.
+func TestSparkEnds(t *testing.T) {
+	app := profile.App{Owner: "ann", Name: "sorter", Stage: "0 scan"}
+	for _, c := range []struct {
+		end   string
+		named bool
+		want  map[profile.App]Ends
+	}{
+		{`{"Reason":"ExecutorLostFailure"}`, true, map[profile.App]Ends{app: {All: 1}}},
+		{`{"Reason":"ExecutorLostFailure"}`, false, nil},
+		{`{"Reason":"ExecutorLostFailure","Loss Reason":"Container killed by YARN for exceeding physical memory limits."}`, true,
+			map[profile.App]Ends{app: {All: 1, ForMemory: 1}}},
+		{`{"Reason":"ExecutorLostFailure","Loss Reason":"Command exited with code 137"}`, true,
+			map[profile.App]Ends{app: {All: 1, ForMemory: 1}}},
+		{`{"Reason":"ExceptionFailure","Class Name":"java.lang.OutOfMemoryError"}`, true,
+			map[profile.App]Ends{app: {All: 1, ForMemory: 1}}},
+		{`{"Reason":"ExceptionFailure","Class Name":"java.io.IOException"}`, true, map[profile.App]Ends{app: {All: 1}}},
+		{`{"Reason":"TaskKilled"}`, true, nil},
+		{`{"Reason":"FetchFailed"}`, true, nil},
+	} {
+		lines := sparkLines(t)
+		lines[8] = strings.Replace(lines[8], `{"Reason":"ExecutorLostFailure"}`, c.end, 1)
+		f := DefaultSpark()
+		f.NameApps = c.named
+		r, err := Import(f, []Source{sourceOf("f", lines)}, Options{})
+		if err != nil || !reflect.DeepEqual(r.Ends, c.want) {
+			t.Errorf("%s, named %v: %v, %v; want %v", c.end, c.named, r.Ends, err, c.want)
+		}
 	}
 }

@@ -42,7 +42,8 @@ name: sort-logs
 queue: nightly
 weight: 2
 class: flex
-max_attempts: 3
+retry: 2
+retry_on: oom
 retry_delay: 20s
 app: sort
 deadline: 5m
@@ -188,16 +189,19 @@ func TestRetryDelay(t *testing.T) {
 		want   time.Duration
 	}{
 		{"", 0},
-		{"max_attempts: 2\n", cluster.DefaultRetryDelay},
-		{"max_attempts: 2\nretry_delay: 0s\n", 0},
-		{"max_attempts: 2\nretry_delay: 3s\n", 3 * time.Second},
+		{"retry: 1\n", cluster.DefaultRetryDelay},
+		{"max_attempts: 2\n", cluster.DefaultRetryDelay}, // as files of bellows 0.1 say it
+		{"retry: 1\nretry_delay: 0s\n", 0},
+		{"retry_delay: 0s\nretry_on: any\n", 0},
+		{"retry_delay: 3s\nretry_on: oom\n", 3 * time.Second},
+		{"retry: 1\nretry_delay: 3s\n", 3 * time.Second},
 	} {
 		w := readJobs(t, "bellows: 1\nname: j\n"+c.fields+"stages:\n  - {name: s, memory: 1GiB}\n")
 		if got := w.Jobs[0].RetryDelay; got != c.want {
 			t.Errorf("%q: the pause is %v, want %v", c.fields, got, c.want)
 		}
-		if again := readJobs(t, string(writeJobs(t, w))); again.Jobs[0].RetryDelay != c.want {
-			t.Errorf("%q: written and read the pause is %v, want %v", c.fields, again.Jobs[0].RetryDelay, c.want)
+		if again := readJobs(t, string(writeJobs(t, w))); !reflect.DeepEqual(again, w) {
+			t.Errorf("%q: written and read it is\n%+v, want\n%+v", c.fields, again.Jobs[0], w.Jobs[0])
 		}
 	}
 }
@@ -283,6 +287,63 @@ func TestReadJobsKeepsProfiles(t *testing.T) {
 	}
 }
 
+// A file for a machine may leave open what is reserved, and one for the simulator may not.
+func TestReadToRun(t *testing.T) {
+	for _, c := range []struct {
+		job, stage     string
+		undecided      bool
+		class          cluster.Class
+		by             cluster.ReserveBy
+		memory         resource.Amount
+		wrong, onlyRun string // why it is refused, and why for a simulation
+	}{
+		{"", "memory: 1GiB", true, 0, 0, resource.GiB, "", ""},
+		{"", "cpus: 1", true, 0, 0, 0, "", "memory is missing"},
+		{"", "memory: auto", true, 0, 0, 0, "", "memory \"auto\" does not begin"},
+		{"", "max_memory: 3GiB", true, 0, 0, 0, "", "memory is missing"},
+		{"class: regular", "memory: 1GiB", false, 0, 0, resource.GiB, "", ""},
+		{"reserve: stated", "memory: 1GiB", false, 0, 0, resource.GiB, "", ""},
+		{"class: flex", "memory: 1GiB", false, cluster.Flex, 0, resource.GiB, "", ""},
+		{"reserve: learned", "cpus: 1", false, cluster.Flex, cluster.ReserveLearned, 0, "", "memory is missing"},
+		{"", "memory: 1GiB, min_memory: 1MiB", false, 0, 0, resource.GiB, "", ""},
+		{"", "min_memory: 1MiB", false, 0, 0, 0, "memory is missing", ""},
+		{"class: regular", "memory: auto", false, 0, 0, 0, "memory \"auto\" does not begin", ""},
+		{"class: regular, reserve: learned", "memory: 1GiB", false, 0, 0, 0, "reserve learned: needs class flex", ""},
+		{"reserve: guessed", "memory: 1GiB", false, 0, 0, 0, "must be stated or learned", ""},
+	} {
+		text := "{bellows: 1, name: j, " + c.job + ", stages: [{name: s, command: [sort, -S, '{memory-2GiB}'], " + c.stage +
+			"}]}"
+		if c.memory > 0 {
+			text = strings.Replace(text, "memory-2GiB", "memory", 1) // what is stated is checked
+		}
+		text = strings.Replace(text, "j, , ", "j, ", 1)
+		w, err := ReadToRun(strings.NewReader(text), "x", nil)
+		if c.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%s: %v, want %s", text, err, c.wrong)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		j := &w.Jobs[0]
+		if j.Undecided != c.undecided || j.Class != c.class || j.Reserve != c.by ||
+			j.Stages[0].Ideal[resource.Memory] != c.memory || j.Stages[0].Reserved != nil {
+			t.Errorf("%s: %+v", text, j)
+		}
+		w, err = Read(strings.NewReader(text), "x", nil)
+		if c.onlyRun != "" {
+			if err == nil || !strings.Contains(err.Error(), c.onlyRun) {
+				t.Errorf("%s for a simulation: %v, want %s", text, err, c.onlyRun)
+			}
+		} else if err != nil || w.Jobs[0].Undecided || w.Jobs[0].Reserve != c.by {
+			t.Errorf("%s for a simulation: %v", text, err)
+		}
+	}
+}
+
 func TestReadJobsRefuses(t *testing.T) {
 	job := func(fields string) string {
 		return "bellows: 1\nname: j\n" + fields + "\nstages: [{name: s, memory: 1MiB}]\n"
@@ -309,14 +370,15 @@ func TestReadJobsRefuses(t *testing.T) {
 			`x:2: job name a\nb: must be a name of 1 to 200 printable characters`},
 		{"same name", job("at: 0s") + "---\n" + job("at: 0s"), `x:7: job "j" name j: given twice, first in line 1`},
 		{"unknown field", job("stage: 1"),
-			`x:3: job stage: unknown field; must be one of bellows, name, queue, weight, class, max_attempts, retry_delay, at_most_once, app, deadline, at, after, stages; did you mean stages?`},
+			`x:3: job stage: unknown field; must be one of bellows, name, queue, weight, class, reserve, retry_on, retry_delay, at_most_once, app, deadline, retry, at, after, stages; did you mean stages?`},
 		{"field twice", job("at: 0s\nat: 1s"), `x:4: job at: written twice, first in line 3`},
 		{"alias", "bellows: 1\nname: &a j\nqueue: *a\n",
 			`x:3: job "j" queue an alias, which is not part of the format: must be a name of 1 to 200 printable characters`},
 		{"weight 0", job("weight: 0"), `x:3: job "j" weight 0: must be a number above 0, at most 1e+06`},
 		{"weight NaN", job("weight: NaN"), `x:3: job "j" weight NaN: must be a number above 0, at most 1e+06`},
 		{"class", job("class: gold"), `x:3: job "j" class gold: must be regular or flex`},
-		{"attempts", job("max_attempts: 0"), `x:3: job "j" max_attempts 0: must be a whole number from 1 to 1000`},
+		{"retry", job("retry: 1000"), `x:3: job "j" retry 1000: must be a whole number from 0 to 999`},
+		{"retry twice", job("retry: 1\nmax_attempts: 2"), `x:4: job retry: written twice, first in line 3`},
 		{"at without unit", job("at: 5"),
 			`x:3: job "j" at 5: must be a duration with its unit, such as 90s, 1.5h or 250ms, up to 87600h0m0s`},
 		{"at beyond all", job("at: 9999999h"),

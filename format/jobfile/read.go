@@ -28,15 +28,26 @@ const jobFileVersion = 1
 // Profiles looks up a profile; ok is false if no profile has that name.
 type Profiles func(name string) (p cluster.Profile, ok bool)
 
+// ReadToRun is Read for jobs that a machine is to run. It leaves to the machine what a job does not state: whether what
+// is reserved of memory is learned, and how much CPU is reserved. Stages of such a job need not state their memory.
+func ReadToRun(r io.Reader, name string, profiles Profiles) (*workload.Workload, error) {
+	return read(r, &jobFile{file: name, profiles: profiles, runs: true})
+}
+
 // Read reads a job file; see docs/formats.md. The jobs of the workload are numbered from 1 in the order of submission;
 // jobs that wait for another job come last and after that job. If profiles is nil, the profiles that stages name remain
 // to be filled in: see cluster.Stage.Profile. Name is used in errors, which are a *fault.Fault if the file is wrong.
 func Read(r io.Reader, name string, profiles Profiles) (*workload.Workload, error) {
+	return read(r, &jobFile{file: name, profiles: profiles})
+}
+
+func read(r io.Reader, f *jobFile) (*workload.Workload, error) {
+	name := f.file
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("read jobs %s: %w", name, err)
 	}
-	f := &jobFile{file: name, profiles: profiles, lines: map[string]int{}}
+	f.lines = map[string]int{}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	for {
 		var doc yaml.Node
@@ -62,19 +73,33 @@ func Read(r io.Reader, name string, profiles Profiles) (*workload.Workload, erro
 }
 
 // jobFields are the fields of a job.
-var jobFields = slices.Concat([]string{"bellows"}, form.Names(&cluster.Job{}), []string{"at", "after", "stages"})
+var jobFields = slices.Concat([]string{"bellows"}, form.Names(&cluster.Job{}), []string{"retry", "at",
+	"after", "stages"})
 
 // jobFile collects the jobs of one file.
 type jobFile struct {
 	file     string
 	profiles Profiles
+	runs     bool // the jobs are to be run
 	jobs     []workload.Job
 	after    []string       // the name of the job that each job waits for
 	lines    map[string]int // of each job, by name
 	err      error
 }
 
+// sayRetry puts what files of bellows 0.1 call max_attempts, which is one more, as retry.
+func sayRetry(n *yaml.Node) {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if key, value := n.Content[i], n.Content[i+1]; key.Value == "max_attempts" {
+			if attempts, err := strconv.Atoi(value.Value); err == nil {
+				key.Value, value.Value = "retry", strconv.Itoa(attempts-1)
+			}
+		}
+	}
+}
+
 func (f *jobFile) job(n *yaml.Node) {
+	sayRetry(n)
 	m := form.Open(f.file, "job ", n, &f.err, jobFields...)
 	if v, _ := m.Scalar("bellows"); v != strconv.Itoa(jobFileVersion) {
 		m.Fail("bellows", "must be %d, the version of the format", jobFileVersion)
@@ -85,8 +110,17 @@ func (f *jobFile) job(n *yaml.Node) {
 		m.Fail("name", "given twice, first in line %d", first)
 	}
 	m.Read(&j.Job)
+	if m.Has("retry") {
+		j.MaxAttempts = 1 + m.Whole("retry", 0, cluster.MostRetries, 0)
+	} else {
+		j.KeepsRetryOn, j.KeepsRetryDelay = m.Has("retry_on"), m.Has("retry_delay")
+	}
 	if !m.Has("retry_delay") {
 		j.RetryByDefault()
+	}
+	if j.Undecided = f.runs && !m.Has("class") && !m.Has("reserve"); !m.Has("class") &&
+		j.Reserve == cluster.ReserveLearned {
+		j.Class = cluster.Flex
 	}
 	var after string
 	if m.Has("at") {
@@ -111,7 +145,7 @@ func (f *jobFile) stages(m *form.Mapping, j *workload.Job) {
 	var all []*stageReader
 	index := map[string]int{}
 	for i, n := range m.List("stages", "stage") {
-		s := readStage(m, n, f.profiles)
+		s := f.stage(m, n, f.runs && (j.Undecided || j.Reserve == cluster.ReserveLearned))
 		if f.err != nil {
 			return
 		}
@@ -147,7 +181,11 @@ func (f *jobFile) stages(m *form.Mapping, j *workload.Job) {
 	if f.err != nil {
 		return
 	}
+	j.Undecided = j.Undecided && j.MayLearn()
 	filled := j.AssumingProfiles()
+	if f.runs {
+		filled = j.AssumingDecided()
+	}
 	if wrong, ok := errors.AsType[*cluster.WrongField](filled.Check()); ok {
 		at := m
 		if wrong.Stage >= 0 {

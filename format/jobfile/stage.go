@@ -16,27 +16,31 @@ import (
 // stageReader reads one stage of a job file.
 type stageReader struct {
 	*form.Mapping
-	stage cluster.Stage
-	after []string
-	truth *workload.StageTruth
+	learns bool // what is reserved of memory may be learned
+	stage  cluster.Stage
+	after  []string
+	truth  *workload.StageTruth
 }
 
-func readStage(job *form.Mapping, n *yaml.Node, profiles Profiles) *stageReader {
-	s := &stageReader{Mapping: job.Child("stage", n, append(form.Names(&cluster.Stage{}), "truth")...)}
+func (f *jobFile) stage(job *form.Mapping, n *yaml.Node, learns bool) *stageReader {
+	s := &stageReader{learns: learns, Mapping: job.Child("stage", n, append(form.Names(&cluster.Stage{}), "truth")...)}
 	s.stage.Name = s.Name("name")
 	s.Who = fmt.Sprintf("%sstage %q ", job.Who, s.stage.Name)
 	s.stage.Tasks = 1
+	if learns {
+		s.Auto("memory")
+	}
 	s.Read(&s.stage)
-	if !s.stage.Coordinator && !s.Has("cpus") {
-		s.stage.Ideal[resource.CPU] = resource.Core
+	if !s.stage.Coordinator && !s.Has("cpus") && !f.runs { // what runs reserves what is learned
+		s.stage.Ideal[resource.CPU] = s.stage.UsualCPU()
 	}
 	for _, name := range form.Special(&s.stage) {
 		if s.Has(name) {
 			specialFields[name].read(s)
 		}
 	}
-	if s.stage.Profile != "" && profiles != nil {
-		s.fillIn(profiles)
+	if s.stage.Profile != "" && f.profiles != nil {
+		s.fillIn(f.profiles)
 	}
 	s.checkNeeds()
 	if s.Has("truth") {
@@ -99,6 +103,9 @@ func (s *stageReader) fillIn(profiles Profiles) {
 		s.Fail("profile", "must be the name of a stored profile")
 	}
 	s.stage.Profile = ""
+	if s.learns && p.MinMemory == 0 && p.Elasticity.Kind == cluster.NotElastic {
+		p.Ideal = 0 // what runs needed is no limit
+	}
 	p.Fill(&s.stage)
 }
 
@@ -107,7 +114,8 @@ func (s *stageReader) checkNeeds() {
 	if s.stage.Profile != "" {
 		return
 	}
-	if s.stage.Ideal[resource.Memory] == 0 && !s.stage.Coordinator {
+	states := !s.learns || s.stage.MinMemory > 0 || s.stage.Elasticity.Kind != cluster.NotElastic
+	if s.stage.Ideal[resource.Memory] == 0 && !s.stage.Coordinator && states {
 		s.Memory("memory") // reports the missing field
 	}
 	if s.stage.Elasticity.Kind != cluster.NotElastic && s.stage.MinMemory == 0 {

@@ -73,8 +73,14 @@ func jobNode(all *workload.Workload, j *workload.Job) (*yaml.Node, error) {
 	w := form.NewWriter(0)
 	w.Put("bellows", jobFileVersion, 0)
 	w.Write(&j.Job, nil)
-	if j.MaxAttempts > 1 && j.RetryDelay == 0 { // otherwise it would be read with the usual pause
+	if j.MaxAttempts > 1 {
+		w.Put("retry", j.MaxAttempts-1, 0)
+	}
+	if j.RetryDelay == 0 && (j.MaxAttempts > 1 || j.KeepsRetryDelay) { // otherwise it would be read with the usual pause
 		w.Put("retry_delay", "0s", 0)
+	}
+	if j.RetryOn == cluster.RetryOnAny && j.KeepsRetryOn {
+		w.Put("retry_on", j.RetryOn.String(), 0)
 	}
 	if j.After >= 0 {
 		w.Put("after", all.Jobs[j.After].Name, 0)

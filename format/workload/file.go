@@ -252,6 +252,9 @@ func checkWritable(j *Job) error {
 	if err := filled.Check(); err != nil {
 		return err
 	}
+	if len(j.Behind) > 0 {
+		return fmt.Errorf("job %q: waits for parts of a recording, which no file holds", j.Name)
+	}
 	if j.Open {
 		return fmt.Errorf("job %q open true: must be false, because jobs that grow are not simulated", j.Name)
 	}

@@ -122,9 +122,9 @@ func drawElasticity(t *rapid.T) cluster.Elasticity {
 	case 1:
 		return cluster.Elasticity{Kind: cluster.SawTooth, Factor: rapid.Float64Range(1, 100).Draw(t, "factor"), DiskRate: 7}
 	case 2:
-		m := drawMemory(t, 1)
-		return cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: m, Slowdown: 1.7},
-			{Memory: m + 1, Slowdown: 1}}}
+		m := drawMemory(t, 2)
+		return cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: m - 1, Slowdown: 1.7},
+			{Memory: m, Slowdown: 1}}}
 	}
 	return cluster.Elasticity{}
 }

@@ -30,12 +30,25 @@ type Summary struct {
 	TasksOfJob, StagesOfJob, PathOfJob, Gap, Duration, CPU, Memory, MemoryUsed Quantiles
 }
 
+// submitted notes a submission, the first one or one that follows the last, and returns the time since that.
+func (s *Summary) submitted(at time.Duration, first bool) (gap time.Duration) {
+	if first {
+		s.First = at
+	}
+	gap = at - s.Last
+	s.Last, s.Span = at, at-s.First
+	return gap
+}
+
 // Quantiles describe a distribution. Count is 0 if no value is known.
 type Quantiles struct {
 	Count                             int64
 	Min, P25, P50, P75, P90, P99, Max float64
 	Mean                              float64
 }
+
+// Known reports whether any value is known.
+func (q *Quantiles) Known() bool { return q.Count > 0 }
 
 // weighted collects values, each with a weight that counts its repetitions.
 type weighted struct {
@@ -86,24 +99,19 @@ type summing struct {
 // Summarise describes w: CPU is in millicores, memory in bytes, durations in seconds.
 func Summarise(w *Workload) Summary {
 	s := &summing{Summary: Summary{Jobs: len(w.Jobs)}}
-	submitted := 0
-	var last time.Duration
+	first := true
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
 		s.job(j)
 		if j.After >= 0 {
 			continue
 		}
-		at := time.Duration(j.Submitted)
-		if submitted == 0 {
-			s.First = at
-		} else {
-			s.gap.add((at - last).Seconds(), 1)
+		gap := s.submitted(time.Duration(j.Submitted), first)
+		if !first {
+			s.gap.add(gap.Seconds(), 1)
 		}
-		submitted++
-		last = at
+		first = false
 	}
-	s.Last, s.Span = last, last-s.First
 	s.TasksOfJob, s.StagesOfJob, s.PathOfJob, s.Gap = s.tasks.quantiles(), s.stages.quantiles(), s.path.quantiles(),
 		s.gap.quantiles()
 	s.Duration, s.CPU, s.Memory, s.MemoryUsed = s.duration.quantiles(), s.cpu.quantiles(), s.memory.quantiles(),

@@ -20,9 +20,33 @@ type Job struct {
 	cluster.Job
 	// After is the index in the workload of the job whose end submits this one; -1 if it is submitted at Submitted.
 	After int
+	// Part, if not 0, is a part of what was recorded to which the job belongs, and Behind are the parts all of whose jobs
+	// must have ended before this one is submitted, at Submitted or later. Only simulations of recordings whose tasks
+	// are jobs of their own have parts; no file does.
+	Part   int
+	Behind []int
 	// Truth is, per stage, what its tasks really do. Only the simulator reads it. Missing or zero fields are as
 	// estimated.
 	Truth []StageTruth
+	// Undecided says that neither the class of the job nor what is reserved is stated, so that the machine that is to run
+	// it decides. Only jobs that are read to be run are undecided.
+	Undecided bool
+	// KeepsRetryOn and KeepsRetryDelay say that its file states the field, also as its default, but not how often a task
+	// is tried again: whoever submits the file says that, and leaves these.
+	KeepsRetryOn, KeepsRetryDelay bool
+}
+
+// AssumingDecided is AssumingProfiles for a job that a machine is to run, which decides what is undecided as it does by
+// default: its reservations are learned.
+func (j *Job) AssumingDecided() cluster.Job {
+	if !j.Undecided && j.Reserve != cluster.ReserveLearned {
+		return j.AssumingProfiles()
+	}
+	filled := j.AssumingLearned()
+	if j.Undecided {
+		filled.Class = cluster.Flex
+	}
+	return filled
 }
 
 // StageTruth is what the tasks of a stage really do. Task looks up one of them.
@@ -43,6 +67,8 @@ type StageTruth struct {
 	Phases PerTask[[]cluster.Phase]
 	// Heap is set for programs with a garbage-collected heap.
 	Heap *Heap
+	// Input is how much a task reads, bytes, where that was recorded for each; no file of jobs has it.
+	Input PerTask[resource.Amount]
 }
 
 // Heap is the memory of a garbage-collected program, such as one on a JVM.

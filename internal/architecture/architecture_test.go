@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,11 +26,22 @@ func TestProject(t *testing.T) {
 	for _, b := range broken {
 		t.Error(b)
 	}
+	for _, w := range wide {
+		in, name := path.Split(strings.Replace(w.path, ".", "/", 1))
+		if !slices.ContainsFunc(packages, func(p pkg) bool { return p.path+"/" == in && p.declares(name) }) {
+			t.Errorf("%s: has a row and does not exist", w.path)
+		}
+	}
 	for _, f := range slices.Concat(folders, narrower, tests) {
 		if !slices.ContainsFunc(packages, func(p pkg) bool { return below(p.path, f.path) }) {
 			t.Errorf("%s: has a row and does not exist", f.path)
 		}
 	}
+}
+
+// declares reports whether a package declares a struct.
+func (p *pkg) declares(name string) bool {
+	return slices.ContainsFunc(p.files, func(s source) bool { return strings.Contains(s.text, "type "+name+" struct {") })
 }
 
 // load reads all packages of the module.
@@ -103,6 +115,14 @@ func TestRules(t *testing.T) {
 		{"demo as a library", "live", doc + "package live\n" + ours("cmd/bellows/internal/demo"),
 			"imports cmd/bellows/internal/demo"},
 		{"command wires", "cmd/bellows", doc + "package main\n" + ours("sim") + "\n" + ours("live"), ""},
+		{"many fields", "core/heap", doc + "package heap\ntype A struct { " + strings.Repeat("a, b, c, d, e int; ", 5) +
+			"f int }", "A has 26 fields"},
+		{"many fields of a nested struct", "core/heap", doc + "package heap\ntype A struct { B; b, c B; D[int] }\n" +
+			"type B struct { " + strings.Repeat("a, b, c, d int; ", 2) + "}\ntype D[T any] struct { a, b T }",
+			"A has 26 fields"},
+		{"a part with methods", "core/heap", doc + "package heap\ntype A struct { B; b, c B; d *B }\ntype B struct { " +
+			strings.Repeat("a, b, c, d int; ", 3) + "}\nfunc (*B) do() {}", ""},
+		{"a row for a narrow type", "live/api", doc + "package api\ntype Task struct{}", "remove the row"},
 		{"library in the core", "core/timeline", doc + "package timeline\nimport \"github.com/spf13/cobra\"",
 			"standard library only"},
 		{"library outside of the core", "door/server", doc + "package server\nimport \"github.com/spf13/cobra\"", ""},
@@ -232,7 +252,7 @@ func TestTable(t *testing.T) {
 		}
 		above = append(above, f.path)
 	}
-	for _, f := range slices.Concat(folders, narrower, tests) {
+	for _, f := range slices.Concat(folders, narrower, tests, wide) {
 		if f.reason == "" {
 			t.Errorf("%s: has no reason", f.path)
 		}

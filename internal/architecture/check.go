@@ -62,6 +62,7 @@ func (c *checker) check() error {
 		c.failf("is in no folder of the table: say there what it may import, and why")
 	}
 	var comments []string
+	var files []*ast.File
 	name := path.Base(c.pkg.path)
 	for _, s := range c.pkg.files {
 		f, err := parser.ParseFile(c.set, s.name, s.text, parser.ParseComments)
@@ -73,7 +74,9 @@ func (c *checker) check() error {
 			comments = append(comments, path.Base(s.name))
 		}
 		c.file(f)
+		files = append(files, f)
 	}
+	c.fields(files)
 	for _, n := range []string{name, path.Base(c.pkg.path)} {
 		if slices.Contains(vague, n) {
 			c.failf("is called %s, which says nothing of what it is for", n)

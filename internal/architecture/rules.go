@@ -25,11 +25,13 @@ var folders = []folder{
 		"a driver knows the engine and no other driver; its backend satisfies an interface that is defined here"},
 	{"node", []string{"core", "durable"},
 		"a node carries out orders and decides nothing but in the memory loop; it satisfies live.Backend without knowing it"},
+	{"connector", []string{"durable", "executor", "node"},
+		"it is a program of a user in a container, which speaks to a pool like any other: it knows no part of the daemon"},
 	{"pool", []string{"core", "durable", "executor", "live"},
 		"executors are jobs of their owner, submitted to the driver like any other: a pool starts no process itself"},
 	{"door", []string{"core", "durable", "executor", "format", "sim", "live", "node", "pool"},
 		"what people and programs ask comes in here: the parts of a daemon are opened, and what they know is shown"},
-	{"cmd", []string{"core", "durable", "executor", "format", "sim", "live", "node", "pool", "door"},
+	{"cmd", []string{"connector", "core", "durable", "executor", "format", "sim", "live", "node", "pool", "door"},
 		"only the command wires the drivers that it shows side by side"},
 	{"internal", []string{"core", "durable", "node"},
 		"tests of every package may need it, so that it needs few of them"},
@@ -74,15 +76,18 @@ var narrower = []folder{
 		"live/drive", "live/store"}, "what runs taught does not depend on who runs jobs: it knows no driver and no engine"},
 	{"live/output", []string{"core/cluster", "durable"},
 		"files of output know nothing of how they came about"},
-	{"live/retention", []string{"core/resource", "core/timeline", "core/cluster", "live/api", "live/store"},
-		"what is kept is chosen from a list, and removed by others"},
+	{"live/launch", []string{"core/resource", "core/cluster", "live/store"},
+		"what runs in a container follows from a request and a decision"},
+	{"live/retention", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "live/api", "live/output",
+		"live/segments", "live/store"},
+		"what is removed has ended: no engine knows it"},
 	{"live/segments", []string{"core/timeline", "core/cluster", "format/eventlog", "durable"},
 		"which files have the steps of a run does not depend on how the steps come about"},
 	{"live/admission", []string{"core/resource", "core/timeline", "core/cluster", "live/api", "live/output",
 		"live/store"}, "what bounds submissions is counted without an engine"},
 	{"live/board", []string{"core/timeline", "core/cluster", "core/book", "live/api", "live/drive", "live/kept",
 		"live/store"}, "what is shown never changes, and knows nothing of who decides"},
-	{"live/counts", []string{"core/timeline", "core/cluster"},
+	{"live/counts", []string{"core/timeline", "core/cluster", "live/api"},
 		"counters know what happened, and not how"},
 	{"live/store", []string{"core/resource", "core/timeline", "core/cluster", "core/usage", "core/profile", "live/api",
 		"durable"},
@@ -103,6 +108,8 @@ var narrower = []folder{
 		"swap belongs to the machine: this package knows neither jobs nor control groups"},
 	{"node/input", nil,
 		"input of a program has one protocol for its client, the daemon and the supervisor"},
+	{"connector/spark", []string{"durable", "executor", "node/cgroup"},
+		"of a node it knows the group of its container"},
 	{"pool", []string{"core", "executor", "live/api", "live/drive"},
 		"a pool is driven like a cluster, and starts no process: it knows neither live nor agent"},
 	{"door/terminal", []string{"core/resource", "core/cluster"},
@@ -170,6 +177,8 @@ var (
 			"`bellows plan` plays the running cluster forward"},
 		{"cmd/bellows/internal/top", []string{"core/engine", "core/policy", "live/store", "sim"},
 			"it shows the same views as jobs"},
+		{"cmd/bellows/internal/advise", []string{"core/engine", "core/policy", "live/store", "sim"},
+			"it plays what was recorded again, with other reservations"},
 		{"cmd/bellows/internal/replay", []string{"core/engine", "core/policy", "live/store", "sim"},
 			"it plays what has happened again under other policies"},
 	}
@@ -211,12 +220,22 @@ var (
 		"Truncate", "WriteFile"}
 )
 
+// wide has the types that may have more than mostFields fields, and why.
+var wide = []folder{
+	{"live/api.PoolDetail", nil,
+		"what a person sees of a pool, in documents that stay flat"},
+	{"live/api.Task", nil,
+		"as live/api.PoolDetail, of a run of a task"},
+	{"live/api.TaskUsage", nil,
+		"as live/api.PoolDetail, of what a run used: two sets of the same rates"},
+}
+
 // vague are names that do not say what a package is for.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
 
 // truthful are the folders that handle the truth of tasks: formats read it, the simulator uses it, and a replay gives
 // the simulator measured facts that policies do not know.
-var truthful = []string{"format", "sim", "cmd/bellows/internal/replay"}
+var truthful = []string{"format", "sim", "cmd/bellows/internal/advise", "cmd/bellows/internal/replay"}
 
 // vectors are names of fields that hold a resource.Vector.
 var vectors = []string{"Ideal", "Capacity", "Free", "Grant", "Demand"}

@@ -96,6 +96,9 @@ type Config struct {
 	Env []string
 	// Files are copied from the host (the values) to /guest/NAME (the keys), executable for all.
 	Files map[string]string
+	// Programs are programs and directories of the host. In a guest with systemd they are below the directory that the
+	// variable BELLOWS_PROGRAMS names, at the same paths, with the libraries that they need: a root for chroot.
+	Programs []string
 	// Skips reports which tests skip in the guest, because As lacks what they need. Such a test fails if it does not
 	// skip, and any other test fails if it does. nil means that no test skips.
 	Skips func(as As, test string) bool
@@ -347,6 +350,14 @@ func (m *machine) addDisks() error {
 	if m.plan.Systemd {
 		m.plan.Root = add("file=" + filepath.Join(m.cache, "rootfs.ext4") + ",snapshot=on")
 	}
+	if len(m.config.Programs) > 0 {
+		file, err := programsDisk(m.dir, m.config.Programs)
+		if err != nil {
+			return err
+		}
+		m.plan.Programs = add("file=" + file + ",cache=unsafe")
+		m.plan.Env = append(slices.Clip(m.plan.Env), "BELLOWS_PROGRAMS="+plan.Programs)
+	}
 	for _, d := range []struct {
 		name   string
 		bytes  int64
@@ -445,6 +456,9 @@ func (m *machine) boot(t *testing.T) {
 		"-serial", "file:" + console, "-chardev", "stdio,id=answers,signal=off", "-serial", "chardev:answers",
 		"-qmp", "unix:" + m.monitor() + ",server=on,wait=off",
 	}, m.disks...)
+	if len(m.config.Programs) > 0 { // they may expect more than QEMU's plain processor
+		args = append(args, "-cpu", "max")
+	}
 	qemu := exec.CommandContext(ctx, emulator, args...)
 	var complaints strings.Builder
 	qemu.Stderr = &complaints

@@ -93,9 +93,11 @@ const (
 var Cases = []Case{
 	{Name: "regular"},
 	{Name: "flex with everything", Class: cluster.Flex, Fields: []string{"min_memory: 8MiB", "max_memory: 1GiB",
-		"heartbeat_timeout: 2s", "runtime: jvm"}, Change: func(_ *cluster.Job, s *cluster.Stage) {
-		s.MinMemory, s.MaxMemory, s.HeartbeatTimeout, s.Runtime = 8*resource.MiB, resource.GiB, 2*time.Second, cluster.JVM
+		"heartbeat_timeout: 2s"}, Change: func(_ *cluster.Job, s *cluster.Stage) {
+		s.MinMemory, s.MaxMemory, s.HeartbeatTimeout = 8*resource.MiB, resource.GiB, 2*time.Second
 	}},
+	{Name: "runtime", Class: cluster.Flex, Fields: []string{"runtime: jvm"},
+		Change: func(_ *cluster.Job, s *cluster.Stage) { s.Runtime = cluster.JVM }},
 	{Name: "min_memory of a regular job", Fields: []string{"min_memory: 8MiB"},
 		Change: func(_ *cluster.Job, s *cluster.Stage) { s.MinMemory = 8 * resource.MiB }},
 	{Name: "min_memory of a flex job", Class: cluster.Flex, Fields: []string{"min_memory: 8MiB"},
@@ -165,7 +167,7 @@ var Cases = []Case{
 		Change: func(j *cluster.Job, _ *cluster.Stage) {
 			j.Deadline = cluster.LongestTime + time.Hour
 		}},
-	{Name: "attempts of a job that runs at most once", JobFields: []string{"max_attempts: 2", "at_most_once: true"},
-		Wrong:  "max_attempts 2: must be 1 for a job that runs at most once",
+	{Name: "attempts of a job that runs at most once", JobFields: []string{"retry: 1", "at_most_once: true"},
+		Wrong:  "retry 1: must be 0 for a job that runs at most once",
 		Change: func(j *cluster.Job, _ *cluster.Stage) { j.MaxAttempts, j.AtMostOnce = 2, true }},
 }

@@ -20,8 +20,9 @@ type Explanation struct {
 	EstimatedEnd time.Time `json:"estimated_end,omitzero" doc:"when it should end; omitted if that is unknown, or one of its tasks is paused, suspended or waits for memory. A hold of leveling counts until it ends"`
 	// Blockers hold what the next task waits for.
 	Blockers []Blocker `json:"blockers,omitempty" doc:"who holds the memory and the cores that the next task waits for; omitted if it waits for something else"`
-	// Remedies are sentences on what may help tasks that failed for lack of memory.
-	Remedies []string `json:"remedies,omitempty" doc:"sentences on what may help tasks that failed for lack of memory"`
+	// Remedies are sentences on what lets a job start that waits, and on what may help tasks that failed for lack of
+	// memory.
+	Remedies []string `json:"remedies,omitempty" doc:"sentences on what lets a job start that waits, and on what may help tasks that failed for lack of memory"`
 	// Forecasts says of each stage what its tasks are expected to demand when.
 	Forecasts []Forecast `json:"forecasts,omitempty" doc:"what the tasks of each stage are expected to demand when"`
 	// Tasks are the running tasks, each with the reason for its size.

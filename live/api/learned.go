@@ -63,7 +63,7 @@ func ProfileOf(all []Learned, stage string) (p cluster.Profile, ok bool) {
 		return p, false
 	}
 	l := &all[at]
-	p.Ideal = resource.Amount(WithRoom(l.Peak()))
+	p.Ideal = resource.Amount(withRoom(l.Peak()))
 	p.Duration = time.Duration(l.Variants[0].DurationSeconds * float64(time.Second))
 	return p, true
 }
@@ -76,8 +76,8 @@ func PeakOf(phases []ForecastPhase) (most int64) {
 	return most
 }
 
-// WithRoom returns an eighth more than a peak, in whole MiB: no two runs use the same.
-func WithRoom(peak int64) int64 {
+// withRoom returns an eighth more than a peak, in whole MiB: no two runs use the same.
+func withRoom(peak int64) int64 {
 	return (peak + peak/8 + int64(resource.MiB) - 1) / int64(resource.MiB) * int64(resource.MiB)
 }
 

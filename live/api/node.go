@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/core/resource"
+)
 
 // Node is a machine as people see it.
 type Node struct {
@@ -10,6 +14,7 @@ type Node struct {
 	FreeCPU         int64  `json:"free_cpu_millicores" doc:"CPU not granted now"`
 	OverdrawnCPU    int64  `json:"overdrawn_cpu_millicores,omitempty" doc:"CPU granted beyond what the node has, because resumed tasks use CPU that they had lent, or tasks were resized; omitted if there is none"`
 	FreeMemory      int64  `json:"free_memory_bytes" doc:"memory not granted now, without leftover_memory_bytes; flex containers that have grown may hold some of it"`
+	LeftMemory      int64  `json:"left_memory_bytes" doc:"memory with which a task could start now without any being taken from others: neither granted, nor held by flex containers that have grown, nor left over; 0 while the node starts nothing"`
 	HeldMemory      int64  `json:"held_memory_bytes,omitempty" doc:"sum of the limits of the containers, which is more than was granted if flex containers have grown; 0 until it is known"`
 	LeftoverMemory  int64  `json:"leftover_memory_bytes,omitempty" doc:"memory that outlives the tasks that have used it: files in memory, such as those in /dev/shm, and segments that programs shared; it is not granted until they are removed; omitted if there is none"`
 	OverdrawnMemory int64  `json:"overdrawn_memory_bytes,omitempty" doc:"memory granted or left over beyond what the node has, because it is to come back to resumed tasks, which wait for it, or because tasks left it in use; omitted if there is none"`
@@ -27,10 +32,40 @@ type Node struct {
 	Leveling *Leveling `json:"leveling,omitempty" doc:"the newest question of the policy about how to level the demand on the node; omitted if there was none"`
 }
 
-// LeftMemory is the memory that is neither granted, nor held by containers that have grown beyond their grants, nor
-// left in use by tasks.
-func (n *Node) LeftMemory() int64 {
-	return max(0, min(n.FreeMemory, n.Memory-n.HeldMemory-n.LeftoverMemory))
+// Reserved is the memory that is granted to tasks, which is more than the node has while some of it is overdrawn.
+func (n *Node) Reserved() int64 {
+	return n.Memory - n.FreeMemory - n.LeftoverMemory + n.OverdrawnMemory
+}
+
+// Limits is the sum of the limits of the containers: what they may use together without asking. It is more than
+// Reserved if flex containers have grown, and Reserved until the memory loop has reported.
+func (n *Node) Limits() int64 { return max(n.HeldMemory, n.Reserved()) }
+
+// Slack compares what was asked for tasks with what was reserved for them and what they used.
+type Slack struct {
+	Now  SlackOf `json:"now" doc:"of the tasks that have a container now"`
+	Past SlackOf `json:"past" doc:"of the runs of tasks that have ended since the daemon began and were measured"`
+}
+
+// None reports whether nothing can be compared.
+func (s *Slack) None() bool { return s.Now.Tasks+s.Past.Tasks == 0 }
+
+// SlackOf adds up memory of tasks, bytes.
+type SlackOf struct {
+	Tasks    int64 `json:"tasks" doc:"number of tasks, or of their runs"`
+	Open     int64 `json:"open_tasks,omitempty" doc:"of tasks: those that may use the memory of their node, because no limit was asked for; they count in reserved and used alone"`
+	Asked    int64 `json:"asked_memory_bytes" doc:"sum of the limits that were asked for"`
+	Reserved int64 `json:"reserved_memory_bytes" doc:"sum of what was reserved"`
+	Used     int64 `json:"used_memory_bytes" doc:"sum of what they held in memory and in swap, without page cache: now, or of runs that have ended at most"`
+}
+
+// Add adds a task; asked is 0 if no limit was asked for.
+func (s *SlackOf) Add(asked, reserved, used int64) {
+	s.Tasks++
+	if asked == 0 {
+		s.Open++
+	}
+	s.Asked, s.Reserved, s.Used = s.Asked+asked, s.Reserved+reserved, s.Used+used
 }
 
 // ClusterStatus is the daemon as a whole.
@@ -44,6 +79,7 @@ type ClusterStatus struct {
 	Running int       `json:"running_tasks" doc:"tasks that run"`
 	Jobs    int       `json:"jobs" doc:"jobs that have not ended"` // jobs that have not ended
 	Steps   int64     `json:"steps" doc:"steps of the engine"`
+	Slack   Slack     `json:"slack" doc:"what was asked of memory for tasks, what was reserved for them and what they used"`
 	// Trouble is one sentence on what prevents the daemon from working normally (a full disk, an impossible decision of
 	// the policy); empty if nothing does.
 	Trouble string `json:"trouble,omitempty" doc:"one sentence on what prevents the daemon from working normally"`
@@ -58,6 +94,14 @@ type ClusterStatus struct {
 	// EventLog is the file in which the steps of this run are recorded now: the newest segment.
 	EventLog string `json:"event_log" doc:"the file in which the steps of this run are recorded now"`
 	Nodes    []Node `json:"nodes"`
+}
+
+// LargestMemory is the memory of the node that has most of it, bytes; 0 without nodes.
+func (s *ClusterStatus) LargestMemory() (most resource.Amount) {
+	for i := range s.Nodes {
+		most = max(most, resource.Amount(s.Nodes[i].Memory))
+	}
+	return most
 }
 
 // Leveling is the newest question of the policy about how to level the demand on a node, and what came of it.

@@ -2,12 +2,13 @@ package api
 
 import "testing"
 
-// What is left of a node's memory is neither granted nor held by flex containers that have grown.
-func TestLeftMemory(t *testing.T) {
-	for _, c := range []struct{ free, held, want int64 }{{800, 0, 800}, {800, 200, 800}, {800, 990, 10}, {0, 990, 0},
-		{800, 1100, 0}} {
-		if n := (Node{Memory: 1000, FreeMemory: c.free, HeldMemory: c.held}); n.LeftMemory() != c.want {
-			t.Errorf("%d are not granted and %d held: %d are left, want %d", c.free, c.held, n.LeftMemory(), c.want)
+// Containers may use what is reserved for them or, if flex containers have grown, more.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct{ free, left, over, held, reserved, limits int64 }{{800, 0, 0, 0, 200, 200},
+		{800, 0, 0, 990, 200, 990}, {800, 0, 0, 100, 200, 200}, {700, 100, 0, 0, 200, 200}, {0, 0, 50, 1010, 1050, 1050}} {
+		n := Node{Memory: 1000, FreeMemory: c.free, LeftoverMemory: c.left, OverdrawnMemory: c.over, HeldMemory: c.held}
+		if n.Reserved() != c.reserved || n.Limits() != c.limits {
+			t.Errorf("%+v: %d reserved, %d in limits", c, n.Reserved(), n.Limits())
 		}
 	}
 }

@@ -12,10 +12,13 @@ type Submission struct {
 	Name        string             `json:"name,omitempty"`
 	Queue       string             `json:"queue,omitempty"`
 	Weight      float64            `json:"weight,omitempty" doc:"share of its queue relative to others; 0 is 1"`
-	Class       cluster.Class      `json:"class,omitempty" doc:"regular or flex; regular if left out"`
-	MaxAttempts int                `json:"max_attempts,omitempty" doc:"number of attempts after which the job has failed; 0 is 1"`
+	Class       *cluster.Class     `json:"class,omitempty" doc:"regular or flex; if left out: flex if what is reserved is learned, else regular"`
+	Reserve     *cluster.ReserveBy `json:"reserve,omitempty" doc:"what is reserved of memory: stated, what each stage states, or learned, what earlier runs of the application needed, and what the stage states is the limit; if it and the class are left out, the setting memory_default decides, unless a stage has min_memory or elasticity: then it is stated"`
+	MaxAttempts int                `json:"max_attempts,omitempty" doc:"number of attempts of a task after which the job has failed, which is one more than people call its retries; 0 is 1"`
+	RetryOn     cluster.RetryOn    `json:"retry_on,omitempty" doc:"after which ends a task is tried again: oom if it ended for want of memory, error if it ended otherwise, or any; any if left out"`
 	RetryDelay  *time.Duration     `json:"retry_delay_ns,omitempty" doc:"how long a task that has failed pauses before it runs again; each pause is twice the one before, up to 5 minutes; 0 is no pause; if left out, the first pause is 1 s"`
 	AtMostOnce  bool               `json:"at_most_once,omitempty" doc:"no task runs again after it may have started"`
+	Requeue     bool               `json:"requeue,omitempty" doc:"a task may be ended for the memory that it holds and run again, without that being an attempt, although it is the only one of its stage and has one attempt; otherwise this holds for tasks of stages with several tasks, and of jobs with several attempts"`
 	App         string             `json:"app,omitempty" doc:"the application: runs of one program on other data; if left out, it is derived from name and command"`
 	Deadline    time.Duration      `json:"deadline_ns,omitempty" doc:"longest wait for the start; 0 lets the policy choose"`
 	Stages      []StageSpec        `json:"stages"`
@@ -55,15 +58,24 @@ func SpecOf(s cluster.Stage) StageSpec {
 // SubmissionOf returns the submission of a job with what the submitter passes on: environment, working directory and
 // inherited settings. Variables and paths that are not UTF-8 are encoded.
 func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inherited) Submission {
-	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class, MaxAttempts: j.MaxAttempts,
-		AtMostOnce: j.AtMostOnce, App: j.App, Deadline: j.Deadline,
+	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: &j.Class, MaxAttempts: j.MaxAttempts,
+		RetryOn: j.RetryOn, AtMostOnce: j.AtMostOnce, Requeue: j.Requeue, App: j.App, Deadline: j.Deadline,
 		Env: cluster.EncodeTexts(env), Dir: cluster.EncodeText(dir), Inherited: from}
+	if j.Reserve != cluster.ReserveStated {
+		s.Reserve = &j.Reserve
+	}
 	if j.MaxAttempts > 1 {
 		s.RetryDelay = &j.RetryDelay
 	}
 	for i := range j.Stages {
 		s.Stages = append(s.Stages, SpecOf(j.Stages[i]))
 	}
+	return s
+}
+
+// Undecided returns s without its class and what is reserved, so that the daemon decides that.
+func (s Submission) Undecided() Submission {
+	s.Class, s.Reserve = nil, nil
 	return s
 }
 

@@ -16,7 +16,9 @@ type Task struct {
 	State TaskState      `json:"state" doc:"starting, running, ending or ended"`
 	Node  string         `json:"node"`
 	Grant
-	UnderSized bool `json:"elastic" doc:"granted less than its ideal memory"` // granted less than its ideal memory
+	// AskedBytes is the most memory that was asked for it; 0 is its node's.
+	AskedBytes int64 `json:"asked_memory_bytes,omitempty" doc:"the most memory that was asked for it: its limit; omitted if that is the memory of its node"`
+	UnderSized bool  `json:"elastic" doc:"granted less than its ideal memory"` // granted less than its ideal memory
 	// Why is one clause on why it was started with this amount of memory.
 	Why     string    `json:"why,omitempty" doc:"one clause on why it was started with its memory"`
 	Booked  time.Time `json:"booked" doc:"when its start was decided"`
@@ -49,7 +51,7 @@ type Task struct {
 // Grant is what a task was granted when it was started.
 type Grant struct {
 	CPUMillicores int64 `json:"cpu_millicores" doc:"what it was granted when it was started"`
-	MemoryBytes   int64 `json:"memory_bytes"`
+	MemoryBytes   int64 `json:"memory_bytes" doc:"memory that is reserved for it"`
 	Disk          int64 `json:"disk_bytes_per_s,omitempty" doc:"granted bandwidth of the disk; omitted if the task requested none"`
 	Network       int64 `json:"network_bytes_per_s,omitempty" doc:"granted bandwidth of the network; omitted if the task requested none"`
 }
@@ -130,12 +132,19 @@ type Resized struct {
 	Failed  string    `json:"failed,omitempty" doc:"why it could not be carried out: the grant is as before"`
 }
 
+// Renewed is the last change of what is reserved of memory for a running task, where that is learned.
+type Renewed struct {
+	Since time.Time `json:"since" doc:"when the change was decided"`
+	Why   string    `json:"why,omitempty" doc:"one clause on how much is reserved since, and why"`
+}
+
 // Sized says how the grant of a running task came about.
 type Sized struct {
 	ByPhase bool     `json:"by_phase,omitempty" doc:"the task is granted what each phase of its forecast demands; omitted if its grant stays the same"`
 	MostCPU int64    `json:"most_cpu_millicores,omitempty" doc:"the most CPU that the task may use while others leave it: its grant of CPU is its share of the cores; omitted if its grant is the most"`
 	Lends   bool     `json:"lends,omitempty" doc:"its program has nothing to do, and it lends its cores to other tasks until it has"`
 	Resized *Resized `json:"resized,omitempty" doc:"the last change of its grant while it ran; omitted if there was none"`
+	Renewed *Renewed `json:"renewed,omitempty" doc:"the last change of its reservation of memory while it ran, if that is learned; omitted if there was none"`
 }
 
 // Leveled says until when leveling holds a running task, and why.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -75,4 +76,23 @@ type UsageSpan struct {
 	// Bounded says that the kernel kept the programs from transferring more to or from the disk in a part of it.
 	Bounded bool `json:"bounded,omitempty" doc:"during a part of it, a throttle limited its transfers to or from the disk"`
 	Rates
+}
+
+// Still is how long the programs stood still.
+func (u *TaskUsage) Still() time.Duration {
+	return time.Duration(u.StillSeconds * float64(time.Second))
+}
+
+// Ran is the part of the span in which the programs did not stand still.
+func (s *UsageSpan) Ran() time.Duration {
+	return time.Duration((s.LengthSeconds - s.StillSeconds) * float64(time.Second))
+}
+
+// UsageOf returns what a run of a task used; nil if that is not among all.
+func UsageOf(all []TaskUsage, t *Task) *TaskUsage {
+	at := slices.IndexFunc(all, func(u TaskUsage) bool { return u.Task == t.Task && u.Run == t.Run })
+	if at < 0 {
+		return nil
+	}
+	return &all[at]
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/timeline"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // Values are what a driver has counted since it began.
@@ -25,6 +26,8 @@ type Values struct {
 	Jobs                 []int64 // that have ended, by cluster.JobStatus
 	Runs                 []int64 // of tasks that have ended, by cluster.Outcome
 	Holds                []Holds
+	// Past is of the runs of tasks that have ended and were measured.
+	Past api.SlackOf
 	// RefusedOfUsers and RefusedOfQueues are submissions that a quota of a user, or of a queue, refused, by
 	// cluster.QuotaKind.
 	RefusedOfUsers, RefusedOfQueues []int64
@@ -94,6 +97,10 @@ type Counters struct {
 	jobs          [cluster.NumJobStatuses]atomic.Int64
 	runs          [cluster.NumOutcomes]atomic.Int64
 	holds         holds
+	past          struct {
+		mu sync.Mutex
+		api.SlackOf
+	}
 	// refused are submissions that a quota of a user, or of a queue, refused.
 	refused [2][cluster.NumQuotaKinds]atomic.Int64
 }
@@ -149,11 +156,26 @@ func (c *Counters) JobEnded(s cluster.JobStatus) { c.jobs[s].Add(1) }
 // RunEnded is described with JobEnded.
 func (c *Counters) RunEnded(o cluster.Outcome) { c.runs[o].Add(1) }
 
+// Past counts the memory of a run of a task that has ended, as api.Slack does.
+func (c *Counters) Past(asked, reserved, used int64) {
+	c.past.mu.Lock()
+	defer c.past.mu.Unlock()
+	c.past.Add(asked, reserved, used)
+}
+
+// PastSlack returns what Past has counted.
+func (c *Counters) PastSlack() api.SlackOf {
+	c.past.mu.Lock()
+	defer c.past.mu.Unlock()
+	return c.past.SlackOf
+}
+
 // Read returns what is counted here: all but Hangs, Open and Swapped.
 func (c *Counters) Read(now timeline.Time) Values {
 	return Values{Steps: c.steps.read(), Writes: c.writes.read(), WriteFailures: c.failures.Load(),
 		Events: numbers(c.events[:]), Decisions: numbers(c.decisions[:]), Jobs: numbers(c.jobs[:]),
-		Runs: numbers(c.runs[:]), Holds: c.holds.read(now), RefusedOfUsers: numbers(c.refused[0][:]),
+		Runs: numbers(c.runs[:]), Holds: c.holds.read(now),
+		Past: c.PastSlack(), RefusedOfUsers: numbers(c.refused[0][:]),
 		RefusedOfQueues: numbers(c.refused[1][:])}
 }
 

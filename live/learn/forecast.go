@@ -44,7 +44,12 @@ func forecastsBy(h *profile.History, unreadable error, j *cluster.Job, largest r
 			Told: s.Told}
 		app := profile.AppOf(j, i)
 		_, f.Runs = h.Runs(app)
-		e, known := h.Estimate(app, profile.Features{Cores: s.Ideal[resource.CPU], Input: s.Input,
+		for _, words := range []string{s.ReservedWords(), s.ReservedCPUWords()} {
+			if words != "" {
+				f.Notes = append(f.Notes, "It "+words+".")
+			}
+		}
+		e, known := h.Estimate(app, profile.Features{Cores: profile.CoresOf(s), Input: s.Input,
 			Memory: s.Ideal[resource.Memory]})
 		stated := s.Told == (cluster.Provenance{})
 		switch {

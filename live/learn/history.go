@@ -75,7 +75,7 @@ func (c *histories) drop() {
 // taught is a history with added runs.
 type taught struct {
 	app store.App // with the new text, and the time to store it under
-	by  []cluster.JobID
+	by  store.Lessons
 }
 
 // Read calls f with the history of an application, which f must not keep. If the history cannot be read, f gets an
@@ -84,9 +84,11 @@ func (l *Learner) Read(ctx context.Context, key App, f func(h *profile.History, 
 	return l.with(ctx, key, func(h *profile.History, unreadable error) (*taught, error) { return nil, f(h, unreadable) })
 }
 
-// Forecast fills in what the tasks of a job are expected to demand when: see profile.History.Forecast.
+// Forecast fills in what is reserved for the tasks of a job, where that is learned, and what they are expected to
+// demand when: see profile.History.Forecast.
 func (l *Learner) Forecast(ctx context.Context, owner cluster.Credentials, j *cluster.Job, untimed []int) error {
 	return l.Read(ctx, AppOf(owner, j.App), func(h *profile.History, _ error) error {
+		h.ReserveFor(j, l.jobs.MostMemory())
 		h.Forecast(j, untimed)
 		return nil
 	})
@@ -103,7 +105,7 @@ func (l *Learner) with(ctx context.Context, key App, f func(h *profile.History, 
 	}
 	changed, err := f(k.h, k.failed)
 	if err == nil && changed != nil {
-		err = l.store.PutLearned(ctx, changed.app, changed.by...)
+		err = l.store.PutLearned(ctx, changed.app, changed.by)
 		k.at, k.size, k.failed = changed.app.LearnedAt, len(changed.app.Learned), nil
 	}
 	if err != nil {

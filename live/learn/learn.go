@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -40,13 +41,16 @@ type Learner struct {
 	now   func() timeline.Time
 	jobs  Waiting
 	histories
-	ended  chan struct{} // has an element if jobs may have ended since the last round
+	ended  chan struct{} // has an element if jobs may have ended, or runs fallen short, since the last round
+	short  atomic.Bool   // runs of jobs that have not ended may have fallen short since the last round
 	caught chan struct{} // closed once the lessons that an earlier Learner left are learned or have failed
 }
 
 // New returns a Learner, which learns nothing before Run. The clock never runs backwards.
 func New(s *store.Store, log *slog.Logger, now func() timeline.Time, jobs Waiting) *Learner {
-	return &Learner{store: s, log: log, now: now, jobs: jobs, ended: make(chan struct{}, 1), caught: make(chan struct{})}
+	l := &Learner{store: s, log: log, now: now, jobs: jobs, ended: make(chan struct{}, 1), caught: make(chan struct{})}
+	l.short.Store(true) // while no Learner ran
+	return l
 }
 
 // JobsEnded says that ends of jobs were stored.
@@ -57,11 +61,18 @@ func (l *Learner) JobsEnded() {
 	}
 }
 
+// FellShort says that ends of runs for want of memory were stored, whose jobs may not have ended.
+func (l *Learner) FellShort() {
+	l.short.Store(true)
+	l.JobsEnded()
+}
+
 // CaughtUp is closed once the lessons that an earlier Learner left are learned or have failed.
 func (l *Learner) CaughtUp() <-chan struct{} { return l.caught }
 
-// Run learns from the jobs that have ended, and until ctx ends from every job that ends. It is called once. The store
-// knows the jobs that were not learned from, so a crash loses none of them: the next Learner learns from them.
+// Run learns from the jobs that have ended and from runs that ended for want of memory, and until ctx ends from all
+// that do. It is called once. The store knows what was not learned from, so a crash loses none of it: the next Learner
+// learns from it.
 func (l *Learner) Run(ctx context.Context) {
 	l.findUnreadable(ctx)
 	r := rounds{Learner: l, bad: map[cluster.JobID]bool{}, taught: AppsBeyond}
@@ -99,8 +110,17 @@ type rounds struct {
 // next learns from the jobs that have ended and were not learned from.
 func (r *rounds) next(ctx context.Context) {
 	jobs, err := r.store.Unlearned(ctx)
+	short := r.short.Swap(false)
+	if err == nil && short {
+		var open []cluster.JobID
+		open, err = r.store.FellShort(ctx)
+		jobs = append(open, jobs...)
+	}
 	if err == nil {
 		err = r.learnFrom(ctx, jobs)
+	}
+	if err != nil && short {
+		r.short.Store(true)
 	}
 	if err != nil && !r.failed {
 		r.log.Warn("cannot learn from the runs of jobs that have ended, trying again", "error", err)
@@ -141,7 +161,12 @@ func (l *Learner) findUnreadable(ctx context.Context) {
 // course is what jobs teach about one application.
 type course struct {
 	runs []lesson
-	jobs []cluster.JobID
+	from store.Lessons
+}
+
+func (c *course) add(runs []lesson, from store.Lessons) {
+	c.runs = append(c.runs, runs...)
+	c.from.Jobs, c.from.Short = append(c.from.Jobs, from.Jobs...), append(c.from.Short, from.Short...)
 }
 
 // learnFrom adds the runs of jobs to the histories of their applications, and then revises the forecasts of jobs of
@@ -149,19 +174,19 @@ type course struct {
 func (r *rounds) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
 	courses := map[App]*course{}
 	var order []App
-	var nothing []cluster.JobID
+	var nothing course
 	for _, id := range jobs {
 		if r.bad[id] {
 			continue
 		}
-		key, runs, err := r.lessonsOf(ctx, id)
+		key, runs, from, err := r.lessonsOf(ctx, id)
 		switch {
 		case err != nil:
 			r.bad[id] = true
 			r.log.Warn("cannot learn from a job before the next start", "job", id, "error", err)
 			continue
 		case len(runs) == 0:
-			nothing = append(nothing, id)
+			nothing.add(nil, from)
 			continue
 		}
 		c := courses[key]
@@ -169,11 +194,11 @@ func (r *rounds) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
 			c = &course{}
 			courses[key], order = c, append(order, key)
 		}
-		c.runs, c.jobs = append(c.runs, runs...), append(c.jobs, id)
+		c.add(runs, from)
 	}
 	var failed error
-	if len(nothing) > 0 {
-		failed = r.store.TaughtNothing(ctx, nothing)
+	if len(nothing.from.Jobs)+len(nothing.from.Short) > 0 {
+		failed = r.store.TaughtNothing(ctx, nothing.from)
 	}
 	for _, key := range order {
 		if err := r.teach(ctx, key, courses[key]); err != nil {
@@ -192,6 +217,12 @@ func (l *Learner) teach(ctx context.Context, key App, c *course) error {
 	var report []func()
 	err := l.with(ctx, key, func(h *profile.History, _ error) (*taught, error) {
 		for _, r := range c.runs {
+			if r.short != nil {
+				if err := h.ObserveShortfall(r.app, *r.short); err != nil {
+					report = append(report, func() { l.teachesNothing(r.which(), err.Error(), nil) })
+				}
+				continue
+			}
 			notes, err := h.Observe(r.app, r.run)
 			notes = slices.Concat(r.run.Notes, notes)
 			switch {
@@ -212,7 +243,7 @@ func (l *Learner) teach(ctx context.Context, key App, c *course) error {
 			h.Estimate(app, profile.Features{})
 			h.Estimate(app, profile.Features{Input: 1})
 		}
-		return &taught{store.App{UID: key.UID, User: key.User, Name: key.Name, Learned: text, LearnedAt: l.now()}, c.jobs},
+		return &taught{store.App{UID: key.UID, User: key.User, Name: key.Name, Learned: text, LearnedAt: l.now()}, c.from},
 			nil
 	})
 	if err == nil { // Otherwise the runs teach later.

@@ -29,6 +29,7 @@ func (w *waiting) Of(context.Context, App) ([]store.Request, error) { return w.j
 func (w *waiting) Revise(_ context.Context, revised []cluster.Job) {
 	w.revised = append(w.revised, revised...)
 }
+func (w *waiting) MostMemory() resource.Amount { return 0 }
 func newLearner(t *testing.T, w *waiting) (*Learner, *store.Store) {
 	t.Helper()
 	s, err := store.Open(t.TempDir())
@@ -45,7 +46,7 @@ func TestForget(t *testing.T) {
 	for i := range AppsKept + 3 {
 		a := store.App{UID: user.UID, User: user.User, Name: fmt.Sprint("once-", i), Learned: json.RawMessage("{}"),
 			LearnedAt: timeline.Time(i)}
-		if err := s.PutLearned(t.Context(), a); err != nil {
+		if err := s.PutLearned(t.Context(), a, store.Lessons{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,18 +6,22 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/profile"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/live/store"
 )
 
-// Waiting are the jobs whose forecasts may still change, because they wait and none of their tasks has started. Its
-// methods may be called from any goroutine; an error says that whoever has the jobs ends, or does not answer.
+// Waiting are the jobs whose forecasts and reservations may still change, because they wait and none of their tasks
+// has started. Its methods may be called from any goroutine; an error says that whoever has the jobs ends, or does
+// not answer.
 type Waiting interface {
 	// Apps returns the applications of these jobs. It waits until it is known what runs.
 	Apps(context.Context) ([]App, error)
 	// Of returns the jobs of an application, in the order of their submission.
 	Of(context.Context, App) ([]store.Request, error)
-	// Revise gives jobs other forecasts, if they still wait.
+	// Revise gives jobs other forecasts and reservations, if they still wait.
 	Revise(context.Context, []cluster.Job)
+	// MostMemory returns the memory of the largest node, bytes; 0 if no node is known.
+	MostMemory() resource.Amount
 }
 
 // MostRevised is how many jobs of an application are revised at a time, in the order of their submission. Each
@@ -36,7 +40,7 @@ func (l *Learner) reviseAll(ctx context.Context) {
 	}
 }
 
-// revise changes the forecasts of the jobs of an application that wait.
+// revise changes the forecasts and the reservations of the jobs of an application that wait.
 func (l *Learner) revise(ctx context.Context, key App) {
 	waiting, err := l.jobs.Of(ctx, key)
 	if err != nil || len(waiting) == 0 {
@@ -47,6 +51,7 @@ func (l *Learner) revise(ctx context.Context, key App) {
 		for i := range waiting {
 			j := &waiting[i].Job
 			now := j.Revised(j)
+			h.ReserveFor(&now, l.jobs.MostMemory())
 			if h.Forecast(&now, waiting[i].Untimed); !reflect.DeepEqual(&now, j) {
 				if revised = append(revised, now); len(revised) == MostRevised {
 					break

@@ -1,4 +1,4 @@
-// Package retention says which jobs that have ended, and how much of the event logs, are kept.
+// Package retention says which jobs that have ended, and how much of the event logs, are kept, and removes the rest.
 package retention
 
 import (

@@ -169,6 +169,25 @@ func TestStoreThatIsNotWhatItWas(t *testing.T) {
 	}
 }
 
+// A state directory that was removed on purpose begins anew by what the refusal says, once.
+func TestStateRemovedOnPurpose(t *testing.T) {
+	dir := used(t)
+	remove(t, dir)
+	_, err := Open(dir)
+	if err == nil || !strings.Contains(err.Error(), "it is missing, and ") || !strings.HasSuffix(err.Error(),
+		"if it was removed or replaced on purpose, go on without what it lacks by `bellows up --accept-store`") {
+		t.Errorf("opened with %v", err)
+	}
+	if _, err := Accept(dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := open(t, dir).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func remove(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {

@@ -90,6 +90,14 @@ type Task struct {
 	Progress *cluster.Progress
 	Exit     *cluster.Exit
 	Detail   string
+	// Taught says that its end for want of memory was learned from.
+	Taught bool
+}
+
+// exit is what is stored of how a run ended.
+type exit struct {
+	*cluster.Exit
+	Taught bool `json:"taught,omitempty"`
 }
 
 // Throttle is what was ordered to bound a run, and what became of it.
@@ -264,6 +272,9 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 			if err := putTask(ctx, tx, &b.Tasks[i]); err != nil {
 				return err
 			}
+			if err := fellShort(ctx, tx, &b.Tasks[i]); err != nil {
+				return err
+			}
 		}
 		for i := range b.Usage {
 			if err := putUsage(ctx, tx, &b.Usage[i]); err != nil {
@@ -285,9 +296,9 @@ func putJobState(ctx context.Context, tx *change, id cluster.JobID, s JobState) 
 	// Environments contain secrets, and an ended job no longer needs its environment.
 	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = ?, ended = ?, cancelled = ?, started_ns = ?, finished_ns = ?,
 		exit_code = ?, detail = ?, succeeded_count = ?, request = iif(?, json_remove(request, '$.env'), request),
-		environment = iif(?, NULL, environment), unlearned = iif(? AND ended = 0, 1, unlearned) WHERE id = ?`,
+		environment = iif(?, NULL, environment), unlearned = iif(? AND ended = 0, ?, unlearned) WHERE id = ?`,
 		s.Status.String(), s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded,
-		s.Ended, s.Ended, s.Ended, int64(id))
+		s.Ended, s.Ended, s.Ended, endUnlearned, int64(id))
 	if err != nil {
 		return fmt.Errorf("job %d: %w", id, err)
 	}
@@ -318,7 +329,7 @@ func putTask(ctx context.Context, tx *change, t *Task) error {
 	if t.Outcome != 0 {
 		outcome = t.Outcome.String()
 	}
-	var code, peak, exit, throttle, progress any
+	var code, peak, ended, throttle, progress any
 	if t.Throttle != nil {
 		text, err := json.Marshal(t.Throttle)
 		if err != nil {
@@ -334,11 +345,11 @@ func putTask(ctx context.Context, tx *change, t *Task) error {
 		progress = string(text)
 	}
 	if t.Exit != nil {
-		text, err := json.Marshal(t.Exit)
+		text, err := json.Marshal(exit{t.Exit, t.Taught})
 		if err != nil {
 			return fmt.Errorf("task %s: %w", t.Container.Task, err)
 		}
-		code, exit = t.Exit.Code, string(text)
+		code, ended = t.Exit.Code, string(text)
 		if t.Exit.Peak > 0 {
 			peak = int64(t.Exit.Peak)
 		}
@@ -347,7 +358,7 @@ func putTask(ctx context.Context, tx *change, t *Task) error {
 	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO tasks (job, stage, idx, run, owner_uid, node, granted, why, booked_ns,
 		started_ns, ended_ns, outcome, exit_code, peak_memory_bytes, exit, detail, throttle, progress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		int64(id.Task.Job), id.Task.Stage, id.Task.Index, id.Run, t.UID, t.Node, string(grant), t.Why, int64(t.Booked),
-		int64(t.Started), int64(t.Ended), outcome, code, peak, exit, t.Detail, throttle, progress)
+		int64(t.Started), int64(t.Ended), outcome, code, peak, ended, t.Detail, throttle, progress)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", id.Task, err)
 	}
@@ -462,9 +473,9 @@ func (s *Store) tasks(ctx context.Context, which string, args ...any) ([]Task, e
 	err := s.read(ctx, query, args, func(scan func(...any) error) error {
 		var t Task
 		var grant, outcome string
-		var exit, throttle, progress sql.NullString
+		var ended, throttle, progress sql.NullString
 		if err := scan(&t.Container.Task.Job, &t.Container.Task.Stage, &t.Container.Task.Index, &t.Container.Run, &t.UID,
-			&t.Node, &grant, &t.Why, &t.Booked, &t.Started, &t.Ended, &outcome, &exit, &t.Detail, &throttle,
+			&t.Node, &grant, &t.Why, &t.Booked, &t.Started, &t.Ended, &outcome, &ended, &t.Detail, &throttle,
 			&progress); err != nil {
 			return err
 		}
@@ -476,10 +487,12 @@ func (s *Store) tasks(ctx context.Context, which string, args ...any) ([]Task, e
 				return fmt.Errorf("task %s: %w", t.Container.Task, err)
 			}
 		}
-		if exit.Valid {
-			if err := json.Unmarshal([]byte(exit.String), &t.Exit); err != nil {
+		if ended.Valid {
+			e := exit{Exit: new(cluster.Exit)}
+			if err := json.Unmarshal([]byte(ended.String), &e); err != nil {
 				return fmt.Errorf("task %s: %w", t.Container.Task, err)
 			}
+			t.Exit, t.Taught = e.Exit, e.Taught
 		}
 		if throttle.Valid {
 			if err := json.Unmarshal([]byte(throttle.String), &t.Throttle); err != nil {

@@ -83,9 +83,8 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 }
 
 // PutLearned stores what the runs of an application taught, and replaces what they taught before. Its profile stays.
-// from are the jobs that were learned from: they leave Unlearned in the same transaction, so that each is learned
-// from once.
-func (s *Store) PutLearned(ctx context.Context, a App, from ...cluster.JobID) error {
+// from is what was learned from: it is marked so in the same transaction, so that each is learned from once.
+func (s *Store) PutLearned(ctx context.Context, a App, from Lessons) error {
 	return s.write(ctx, "write what was learned to", func(tx *change) error {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, learned_ns, learned) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET learned_ns = excluded.learned_ns, learned = excluded.learned,
@@ -123,24 +122,91 @@ func (s *Store) ForgetOldest(ctx context.Context, keep int) (forgotten int64, er
 	return forgotten, err
 }
 
-// TaughtNothing takes jobs that teach nothing from Unlearned.
-func (s *Store) TaughtNothing(ctx context.Context, ids []cluster.JobID) error {
-	return s.write(ctx, "write what was learned to", func(tx *change) error { return learned(ctx, tx, ids) })
+// Lessons are jobs whose runs were learned from, all that had ended, and runs whose ends for want of memory were.
+type Lessons struct {
+	Jobs  []cluster.JobID
+	Short []cluster.ContainerID
 }
 
-func learned(ctx context.Context, tx *change, ids []cluster.JobID) error {
-	for _, id := range ids {
-		if _, err := tx.ExecContext(ctx, `UPDATE jobs SET unlearned = 0 WHERE id = ?`, int64(id)); err != nil {
+// TaughtNothing is PutLearned for what teaches nothing.
+func (s *Store) TaughtNothing(ctx context.Context, from Lessons) error {
+	return s.write(ctx, "write what was learned to", func(tx *change) error { return learned(ctx, tx, from) })
+}
+
+// The values of a job's column unlearned.
+const (
+	allLearned   = iota
+	endUnlearned // it has ended, and its runs have not been learned from
+	// it has not ended, and a run that ended for want of memory has not been learned from; older programs take that for
+	// allLearned
+	shortUnlearned
+)
+
+func learned(ctx context.Context, tx *change, from Lessons) error {
+	open := map[cluster.JobID]bool{}
+	for _, id := range from.Short {
+		open[id.Task.Job] = true
+		if _, err := tx.ExecContext(ctx, `UPDATE tasks SET exit = json_set(exit, '$.taught', json('true'))
+			WHERE job = ? AND stage = ? AND idx = ? AND run = ?`, int64(id.Task.Job), id.Task.Stage, id.Task.Index,
+			id.Run); err != nil {
+			return fmt.Errorf("task %s: %w", id.Task, err)
+		}
+	}
+	for id := range open { // Meanwhile others may have fallen short, or the job has ended.
+		if _, err := tx.ExecContext(ctx, `UPDATE jobs SET unlearned = ? WHERE id = ?2 AND unlearned = ?3 AND NOT EXISTS (
+			SELECT 1 FROM tasks WHERE job = ?2 AND `+isShort+`)`, allLearned, int64(id), shortUnlearned); err != nil {
+			return fmt.Errorf("job %d: %w", id, err)
+		}
+	}
+	for _, id := range from.Jobs {
+		if _, err := tx.ExecContext(ctx, `UPDATE jobs SET unlearned = ? WHERE id = ?`, allLearned, int64(id)); err != nil {
 			return fmt.Errorf("job %d: %w", id, err)
 		}
 	}
 	return nil
 }
 
+// fellShort notes that the job of a run that has ended for want of memory is to be learned from.
+func fellShort(ctx context.Context, tx *change, t *Task) error {
+	if !t.Teaches() {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `UPDATE jobs SET unlearned = ? WHERE id = ? AND ended = 0`, shortUnlearned,
+		int64(t.Container.Task.Job))
+	if err != nil {
+		return fmt.Errorf("job %d: %w", t.Container.Task.Job, err)
+	}
+	return nil
+}
+
+// Teaches reports whether a run ended for want of memory, with an amount that is known and was not learned from; as
+// does isShort.
+func (t *Task) Teaches() bool {
+	return t.Outcome == cluster.OutOfMemory && t.Exit != nil && t.Exit.Held > 0 && !t.Taught
+}
+
+const isShort = `outcome = 'out-of-memory' AND exit ->> '$.held_memory_bytes' > 0 AND exit ->> '$.taught' IS NULL`
+
+// Short returns the runs of a job that ended for want of memory and have not been learned from, in the order in which
+// they ended.
+func (s *Store) Short(ctx context.Context, job cluster.JobID) ([]Task, error) {
+	return s.tasks(ctx, "job = ? AND "+isShort+" ORDER BY ended_ns, stage, idx, run", int64(job))
+}
+
 // Unlearned returns the jobs that have ended and whose runs have not been learned from, those that ended first first.
 func (s *Store) Unlearned(ctx context.Context) (ids []cluster.JobID, err error) {
-	query := `SELECT id FROM jobs WHERE unlearned = 1 ORDER BY finished_ns, id`
-	err = s.read(ctx, query, nil, func(scan func(...any) error) error {
+	// endUnlearned stands in the text, so that the index jobs_unlearned serves the query as it is parsed.
+	return s.jobIDs(ctx, `SELECT id FROM jobs WHERE unlearned = 1 ORDER BY finished_ns, id`)
+}
+
+// FellShort returns the jobs that have not ended, with a run that ended for want of memory and was not learned from.
+func (s *Store) FellShort(ctx context.Context) (ids []cluster.JobID, err error) {
+	return s.jobIDs(ctx, `SELECT id FROM jobs WHERE ended = 0 AND unlearned = ? ORDER BY id`, shortUnlearned)
+}
+
+// jobIDs returns the jobs that a query selects.
+func (s *Store) jobIDs(ctx context.Context, query string, args ...any) (ids []cluster.JobID, err error) {
+	err = s.read(ctx, query, args, func(scan func(...any) error) error {
 		var id cluster.JobID
 		err := scan(&id)
 		ids = append(ids, id)

@@ -48,14 +48,7 @@ func (s *Store) Remove(ctx context.Context, ids []cluster.JobID) error {
 
 // Removed returns the deleted jobs whose files may still be there, by ascending id.
 func (s *Store) Removed(ctx context.Context) ([]cluster.JobID, error) {
-	var ids []cluster.JobID
-	err := s.read(ctx, "SELECT job FROM removed ORDER BY job", nil, func(scan func(...any) error) error {
-		var id cluster.JobID
-		err := scan(&id)
-		ids = append(ids, id)
-		return err
-	})
-	return ids, err
+	return s.jobIDs(ctx, "SELECT job FROM removed ORDER BY job")
 }
 
 // FilesGone records that the files of deleted jobs have been removed.

@@ -32,7 +32,8 @@ var (
 	ErrDamaged = errors.New(
 		"restore a copy of it, or begin with an empty store by `bellows up --accept-store`, which moves this one aside")
 	// ErrBehind is returned by Open when the store is missing, or an earlier state of it.
-	ErrBehind = errors.New("restore its newest copy, or go on with what is there by `bellows up --accept-store`")
+	ErrBehind = errors.New("restore its newest copy, or, if it was removed or replaced on purpose, go on without what " +
+		"it lacks by `bellows up --accept-store`")
 	// ErrNotFound is returned when there is no job or profile of that name.
 	ErrNotFound = errors.New("not found")
 )

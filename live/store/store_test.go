@@ -190,7 +190,7 @@ func TestApps(t *testing.T) {
 	for range 2 {
 		for _, a := range []App{learned, {UID: 7, User: "ada", Name: "wc", Learned: json.RawMessage("broken"),
 			LearnedAt: 8}} {
-			if err := s.PutLearned(ctx, a); err != nil {
+			if err := s.PutLearned(ctx, a, Lessons{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -234,7 +234,7 @@ func TestForgetOldest(t *testing.T) {
 	for uid := uint32(7); uid < 9; uid++ {
 		for i := range 5 {
 			if err := s.PutLearned(ctx, App{UID: uid, User: "ada", Name: fmt.Sprint("app", i), Learned: []byte("{}"),
-				LearnedAt: timeline.Time(100 - i)}); err != nil {
+				LearnedAt: timeline.Time(100 - i)}, Lessons{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -272,7 +272,8 @@ func TestAppsOfANewUser(t *testing.T) {
 				err = s.PutProfile(ctx, Profile{UID: 7, User: user, Name: "sort",
 					Measured: api.Measured{IdealMemory: 10, MinMemory: 1}})
 			} else {
-				err = s.PutLearned(ctx, App{UID: 7, User: user, Name: "sort", Learned: json.RawMessage("{}"), LearnedAt: 9})
+				err = s.PutLearned(ctx, App{UID: 7, User: user, Name: "sort", Learned: json.RawMessage("{}"), LearnedAt: 9},
+					Lessons{})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -309,7 +310,7 @@ func TestUnreadableProfile(t *testing.T) {
 			Measured: api.Measured{IdealMemory: 10, MinMemory: 1}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.PutLearned(ctx, App{UID: 7, Name: name, Learned: json.RawMessage("{}")}); err != nil {
+		if err := s.PutLearned(ctx, App{UID: 7, Name: name, Learned: json.RawMessage("{}")}, Lessons{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -362,16 +363,85 @@ func TestUnlearned(t *testing.T) {
 	end(ids[0], 7)
 	end(ids[1], 7)
 	check(ids[2], ids[0], ids[1])
-	if err := s.PutLearned(ctx, App{UID: 7, Name: "a", Learned: json.RawMessage("{}")}, ids[2], ids[1]); err != nil {
+	if err := s.PutLearned(ctx, App{UID: 7, Name: "a", Learned: json.RawMessage("{}")},
+		Lessons{Jobs: []cluster.JobID{ids[2], ids[1]}}); err != nil {
 		t.Fatal(err)
 	}
 	check(ids[0])
 	end(ids[2], 8) // its end is stored again
 	check(ids[0])
-	if err := s.TaughtNothing(ctx, []cluster.JobID{ids[0]}); err != nil {
+	if err := s.TaughtNothing(ctx, Lessons{Jobs: []cluster.JobID{ids[0]}}); err != nil {
 		t.Fatal(err)
 	}
 	check()
+}
+
+// A run that ended for want of memory is to be learned from at once, and once: until its job has ended for itself, and
+// then with the other runs of the job. What is stored meanwhile is not lost.
+func TestFellShort(t *testing.T) {
+	ctx := t.Context()
+	s := open(t, t.TempDir())
+	id, err := s.AddJob(ctx, sample("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := func(index int32, outcome cluster.Outcome, held resource.Amount) cluster.ContainerID {
+		t.Helper()
+		c := cluster.ContainerID{Task: cluster.TaskID{Job: id, Index: index}, Run: 1}
+		if err := s.Write(ctx, Batch{Tasks: []Task{{Container: c, Node: "n", Outcome: outcome,
+			Ended: timeline.Time(10 - index), Exit: &cluster.Exit{Code: 137, Held: held}}}}); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	check := func(open, ended []cluster.JobID, runs ...cluster.ContainerID) {
+		t.Helper()
+		if got, err := s.FellShort(ctx); err != nil || !slices.Equal(got, open) {
+			t.Errorf("jobs that fell short: %v %v, want %v", got, err, open)
+		}
+		if got, err := s.Unlearned(ctx); err != nil || !slices.Equal(got, ended) {
+			t.Errorf("jobs to be learned from: %v %v, want %v", got, err, ended)
+		}
+		tasks, err := s.Short(ctx, id)
+		var got []cluster.ContainerID
+		for i := range tasks {
+			got = append(got, tasks[i].Container)
+		}
+		if err != nil || !slices.Equal(got, runs) {
+			t.Errorf("runs that fell short: %v %v, want %v", got, err, runs)
+		}
+	}
+	learn := func(from Lessons) {
+		t.Helper()
+		if err := s.PutLearned(ctx, App{UID: 7, Name: "a", Learned: json.RawMessage("{}")}, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short(0, cluster.Failed, resource.GiB)
+	short(1, cluster.OutOfMemory, 0) // it is not known how much it held
+	check(nil, nil)
+	only := []cluster.JobID{id}
+	first := short(2, cluster.OutOfMemory, resource.GiB)
+	check(only, nil, first)
+	second := short(3, cluster.OutOfMemory, 2*resource.GiB)
+	check(only, nil, second, first)
+	learn(Lessons{Short: []cluster.ContainerID{first}})
+	check(only, nil, second)
+	learn(Lessons{Short: []cluster.ContainerID{second}})
+	check(nil, nil)
+	third := short(4, cluster.OutOfMemory, 3*resource.GiB)
+	if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusFailed,
+		Ended: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	check(nil, only, third)
+	learn(Lessons{Short: []cluster.ContainerID{third}}) // by who read it before it ended
+	check(nil, only)
+	learn(Lessons{Jobs: only})
+	check(nil, nil)
+	if tasks, err := s.Tasks(ctx, id); err != nil || tasks[2].Exit.Held != resource.GiB || !tasks[2].Taught {
+		t.Errorf("%+v %v", tasks, err)
+	}
 }
 
 // A statement is parsed once, before a later transaction: its second use leaves none to be parsed, and no result

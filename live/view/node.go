@@ -36,7 +36,7 @@ func Node(n *book.NodeState) api.Node {
 	}
 	return api.Node{Name: n.Name, CPU: int64(n.Capacity[resource.CPU]), Memory: int64(n.Capacity[resource.Memory]),
 		FreeCPU: int64(free[resource.CPU]), OverdrawnCPU: int64(n.Overdrawn()[resource.CPU]),
-		FreeMemory: int64(free[resource.Memory]), HeldMemory: int64(n.Held),
+		FreeMemory: int64(free[resource.Memory]), LeftMemory: int64(n.Available()), HeldMemory: int64(n.Held),
 		LeftoverMemory: int64(n.Leftover), OverdrawnMemory: max(0, -int64(n.Spare()[resource.Memory])),
 		FreeDisk: known(resource.Disk), FreeNetwork: known(resource.Network), Disk: int64(n.Capacity[resource.Disk]),
 		DiskGives: int64(n.Pressed[resource.Disk]), Network: int64(n.Capacity[resource.Network]),

@@ -53,6 +53,10 @@ func TestProfileOfWhatRunsTaught(t *testing.T) {
 func TestRemedies(t *testing.T) {
 	oom := api.Task{State: api.TaskEnded, Outcome: cluster.OutOfMemory, Exit: &cluster.Exit{Code: 137, OOMKills: 1},
 		Grant: api.Grant{MemoryBytes: 64 * mib}}
+	held := oom
+	held.Exit = &cluster.Exit{Code: 137, OOMKills: 1, Held: 300 * resource.MiB}
+	bounded := oom
+	bounded.Exit = &cluster.Exit{Code: 137, OOMKills: 1, Held: 90 * resource.MiB, Quota: 100 * resource.MiB}
 	failed := api.Task{State: api.TaskEnded, Outcome: cluster.Failed, Exit: &cluster.Exit{Code: 1}, Why: "fits"}
 	told := failed
 	told.Why = "fits; java gets a heap of 51MiB, 0.8 of the 64MiB that its container may have"
@@ -66,13 +70,16 @@ func TestRemedies(t *testing.T) {
 		want     string
 	}{
 		{"known", cluster.Regular, "sort", oom, knows,
-			"Task 0.0.0 could use at most 64MiB, and earlier runs used up to 624MiB: give it --memory 702MiB, or --class " +
-				"flex, so that its container grows."},
+			"Task 0.0.0 outgrew the stated 64MiB: leave --memory out, or state more; earlier runs needed 624MiB."},
 		{"unknown", cluster.Regular, "sort", oom, api.Forecast{},
-			"Task 0.0.0 could use at most 64MiB and needed more: give it a larger --memory, or --class flex, so that its " +
-				"container grows."},
+			"Task 0.0.0 outgrew the stated 64MiB: leave --memory out, or state more."},
 		{"flex", cluster.Flex, "sort", oom, knows,
-			"Task 0.0.0 needed more than the maximum of its container: a larger --max-memory lets it grow further."},
+			"Task 0.0.0 needed more memory than its node could give; earlier runs needed 624MiB."},
+		{"flex that held less", cluster.Flex, "sort", held, api.Forecast{},
+			"Task 0.0.0 needed more than the 300MiB that it held, and its node could give no more."},
+		{"flex at the quota of its user", cluster.Flex, "sort", bounded, api.Forecast{},
+			"Task 0.0.0 needed more than the 90MiB that it held, and the memory quota of its user, 100MiB, was used up: an " +
+				"operator can raise it; `bellows quota` shows all quotas."},
 		{"jvm", cluster.Flex, "/usr/bin/java -jar a.jar", told, api.Forecast{},
 			"If task 0.0.0 ran out of heap: java gets a heap of 51MiB, 0.8 of the 64MiB that its container may have; a " +
 				"larger --max-memory raises it."},
@@ -83,6 +90,38 @@ func TestRemedies(t *testing.T) {
 		if got := strings.Join(Remedies(&api.Job{Tasks: []api.Task{c.task}}, &spec, []api.Forecast{c.forecast}),
 			" "); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// The remedy names the limit that was stated, in the words with which it was.
+func TestRemediesNameTheLimit(t *testing.T) {
+	task := api.Task{State: api.TaskEnded, Outcome: cluster.OutOfMemory, Exit: &cluster.Exit{Held: 590 * resource.MiB},
+		Grant: api.Grant{MemoryBytes: 64 * mib}}
+	for reserve, want := range map[cluster.ReserveBy]string{
+		cluster.ReserveLearned: "Task 0.0.0 outgrew the stated 600MiB: leave --memory out, or state more.",
+		cluster.ReserveStated:  "Task 0.0.0 outgrew its maximum of 600MiB: leave --max-memory out, or state more.",
+	} {
+		spec := cluster.Job{Class: cluster.Flex, Reserve: reserve, Stages: []cluster.Stage{{MaxMemory: 600 * resource.MiB}}}
+		got := Remedies(&api.Job{Tasks: []api.Task{task}}, &spec, make([]api.Forecast, 1))
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("%v: %q, want %q", reserve, got, want)
+		}
+	}
+}
+
+// A job that waits is told what lets it start, unless its reason says it.
+func TestAwaits(t *testing.T) {
+	for why, want := range map[cluster.Reason]string{
+		cluster.BecauseNoRoom(resource.Of(1000, resource.GiB)): "It starts when enough tasks have ended; a job that " +
+			"requests less may start earlier.",
+		cluster.BecauseOverQuota(true, cluster.QuotaMemory, 1, 2): "It starts when other tasks of its queue have ended, " +
+			"or an operator has raised the quota; `bellows quota` shows all quotas.",
+		cluster.BecauseDependsOnStage(1): "",
+		{}:                               "",
+	} {
+		if got := strings.Join(Awaits(why), "|"); got != want {
+			t.Errorf("%s: %q, want %q", why.Words(nil), got, want)
 		}
 	}
 }

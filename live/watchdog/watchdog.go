@@ -53,6 +53,15 @@ func Open(dir string, log *slog.Logger) (w *Watchdog, left Note, ok bool, err er
 	return w, left, ok, err
 }
 
+// Warn logs why the step of a note that the last process left counts as hanging.
+func (w *Watchdog) Warn(left Note) {
+	message := "the engine hung in the last run"
+	if left.Deaths >= MostDeaths {
+		message = "bellows was killed several times in a row in the same step: it may lack memory for it"
+	}
+	w.log.Warn(message, "at", left.String())
+}
+
 // Begin says that the loop is the calling goroutine.
 func (w *Watchdog) Begin() { w.loop = goroutineHere() }
 

@@ -48,8 +48,6 @@ type Config struct {
 	// SwapBudget is how many bytes swapping may write to disks in a day; when it is spent, containers do not yield
 	// memory any more. 0 is no limit.
 	SwapBudget resource.Amount
-	// AssumeSwap says that containers of class FLEX run also on a machine without swap, as tests want it.
-	AssumeSwap bool
 	// OOMScore is the oom_score_adj of programs, -1000 to 1000; supervisors keep the agent's.
 	OOMScore int
 	// Memory is how the memory of FLEX containers is managed; the zero value is memory.Default().
@@ -115,10 +113,10 @@ type container struct {
 	spec   *spec
 	killed chan struct{} // closed when the container is to end
 	once   sync.Once
-	// preempted says that it ends in order to free its resources for other containers; set before killed is closed.
-	preempted bool
-	decided   chan struct{} // closed when it is to end, and not for that reason
-	decides   sync.Once
+	// cause says for what it ends, if not for its owner; set before killed is closed.
+	cause   *cause
+	decided chan struct{} // closed when it is to end, and not for that reason
+	decides sync.Once
 	// group is nil until it is made. group and spec are written once, with Agent.mu locked. Goroutines that read them
 	// before the program runs, or that found the container in Agent.containers, lock Agent.mu.
 	group *cgroup.Group
@@ -129,16 +127,14 @@ type container struct {
 	gone chan struct{} // closed when the agent watches it no longer
 }
 
-// Open takes over the containers of this state directory: it finds or makes the control groups, takes inventory of the
-// containers, and sends the inventory as events. The error is a NoCgroupError where containers are not possible.
-func Open(c Config) (*Agent, error) {
-	var err error
+// complete fills in what has a default.
+func (c *Config) complete() (err error) {
 	if c.Executable == "" {
 		c.Executable = self
 	}
 	if c.Node == "" {
 		if c.Node, err = os.Hostname(); err != nil {
-			return nil, fmt.Errorf("find the name of this machine: %w", err)
+			return fmt.Errorf("find the name of this machine: %w", err)
 		}
 	}
 	if c.Grace == 0 {
@@ -155,6 +151,16 @@ func Open(c Config) (*Agent, error) {
 	}
 	if c.clock == nil {
 		c.clock = newClock()
+	}
+	return nil
+}
+
+// Open takes over the containers of this state directory: it finds or makes the control groups, takes inventory of the
+// containers, and sends the inventory as events. The error is a NoCgroupError where containers are not possible.
+func Open(c Config) (*Agent, error) {
+	err := c.complete()
+	if err != nil {
+		return nil, err
 	}
 	left := &remover{dir: filepath.Join(c.Dir, "removing"), log: c.Log, more: make(chan struct{}, 1)}
 	if err := errors.Join(durable.MakeDir(filepath.Join(c.Dir, "containers")), durable.MakeDir(left.dir)); err != nil {
@@ -184,7 +190,8 @@ func Open(c Config) (*Agent, error) {
 	a.pressure = a.newPressure()
 	a.lease = lease{path: a.leasePath(), log: c.Log}
 	a.keeper, err = keeper.New(a.closed, owner{a}, keeper.Config{Memory: c.Memory, Capacity: c.Capacity[resource.Memory],
-		All: a.root.Group, Apart: a.supervisors, SwapBudget: c.SwapBudget, Written: swap.BudgetPath(c.Dir), Disk: a.device,
+		All: a.root.Group, Apart: a.supervisors, SwapBudget: c.SwapBudget, Written: swap.BudgetPath(c.Dir),
+		Comebacks: comebacks(filepath.Join(c.Dir, "comebacks.json")), Disk: a.device,
 		Clock: c.clock, Log: c.Log})
 	if err != nil {
 		a.Close()
@@ -201,9 +208,6 @@ func Open(c Config) (*Agent, error) {
 
 // Capabilities implements live.Backend.
 func (a *Agent) Capabilities() (c cluster.Capabilities) {
-	if !a.config.AssumeSwap {
-		c.Swap = swap.Machine{}.Missing()
-	}
 	if os.Geteuid() != 0 {
 		c.PrivateTmp, c.NoNetwork = "needs a daemon of root", "needs a daemon of root"
 	}
@@ -404,7 +408,11 @@ func (a *Agent) Apply(orders []cluster.Order) {
 			c := a.containers[o.Container]
 			a.mu.Unlock()
 			if c != nil {
-				a.end(c, o.Preempt)
+				var why *cause
+				if o.Preempt {
+					why = &cause{Preempted: true}
+				}
+				a.end(c, why)
 			}
 		default:
 			if _, ok := o.Kind.Sets(); ok {
@@ -435,13 +443,13 @@ func (a *Agent) newContainer(id cluster.ContainerID) *container {
 		gone: make(chan struct{})}
 }
 
-// end requests the end of a container; preempted says that its task will run again.
-func (a *Agent) end(c *container, preempted bool) {
-	if !preempted {
+// end requests the end of a container; why is nil if its owner wants it.
+func (a *Agent) end(c *container, why *cause) {
+	if why == nil || !why.Preempted {
 		c.decides.Do(func() { close(c.decided) })
 	}
 	c.once.Do(func() {
-		c.preempted = preempted
+		c.cause = why
 		close(c.killed)
 	})
 }

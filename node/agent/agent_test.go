@@ -330,21 +330,39 @@ func TestMemoryKillIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := b.run(b.order(self, "allocate", "200"))
-	if e.Outcome != cluster.OutOfMemory || e.Exit.OOMKills < 1 || e.Exit.Code != 137 ||
-		!strings.Contains(e.Detail, "for memory") {
+	granted := b.order("true").Grant[resource.Memory]
+	if e.Outcome != cluster.OutOfMemory || e.Exit.OOMKills < 1 || e.Exit.Code != 137 || e.Exit.Held < granted ||
+		e.Exit.Held > granted+4*resource.MiB || e.Exit.Used != e.Exit.Held || !strings.Contains(e.Detail, "for memory") {
 		t.Errorf("ended %s %+v: %s", e.Outcome, e.Exit, e.Detail)
 	}
 	o := b.order(self, "allocate", "30")
 	o.Grant[resource.Memory] = 256 * resource.MiB
 	e = b.run(o)
-	if e.Outcome != cluster.Succeeded || e.Exit.OOMKills != 0 || e.Exit.Peak < 30*resource.MiB ||
+	if e.Outcome != cluster.Succeeded || e.Exit.OOMKills != 0 || e.Exit.Peak < 30*resource.MiB || e.Exit.Held != 0 ||
 		e.Exit.Peak > 256*resource.MiB {
 		t.Errorf("ended %s %+v: %s", e.Outcome, e.Exit, e.Detail)
+	}
+	// Each of its allocations is gone before it can be sampled.
+	if e.Exit.Used < 30*resource.MiB || e.Exit.Used > 64*resource.MiB {
+		t.Errorf("it is said to have held %s", resource.FormatMemory(e.Exit.Used))
 	}
 	// A shell that outlives the victim passes its exit code on.
 	e = b.run(b.order("sh", "-c", self+" allocate 200; exit 9"))
 	if e.Outcome != cluster.OutOfMemory || e.Exit.Code != 9 {
 		t.Errorf("ended %s %+v: %s", e.Outcome, e.Exit, e.Detail)
+	}
+}
+
+// The page cache of files that stay, and of those that a program has removed, is not held.
+func TestPageCacheIsNotHeld(t *testing.T) {
+	b := newBench(t)
+	for _, script := range []string{"head -c 50000000 /dev/zero > big", "head -c 50000000 /dev/zero > big; : > big"} {
+		o := b.order("sh", "-c", script)
+		o.Grant[resource.Memory] = 256 * resource.MiB
+		e := b.run(o)
+		if e.Outcome != cluster.Succeeded || e.Exit.Peak < 50_000_000 || e.Exit.Used > 16*resource.MiB {
+			t.Errorf("%s: ended %s %+v: %s", script, e.Outcome, e.Exit, e.Detail)
+		}
 	}
 }
 

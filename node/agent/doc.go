@@ -9,6 +9,7 @@
 //	started.json  when the program began; written by the supervisor
 //	killed        exists when the agent has received an order to end the container
 //	preempted     exists next to killed if the order was to free the container's resources for other tasks
+//	cause.json    why it was to end, if not for its owner; written before killed
 //	want.json     what is wanted of it, if it is not as it was started: its hold, its bound, its size, whether its memory
 //	              is out; written by the agent before that takes effect
 //	usage         what it used over time; written by the agent while it runs

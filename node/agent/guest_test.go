@@ -67,6 +67,8 @@ func TestGuest(t *testing.T) {
 						return true
 					case "TestPressureOfDisks": // nor FUSE
 						return true
+					case "TestWithoutSwapOneIsRequeued", "TestSwapIsRemovedBeneath": // these guests have swap
+						return true
 					case "TestWaitForLock", "TestWaitForPipe", "TestAsleep": // nor the time
 						return true
 					case "TestNoNewRights": // nor a program to copy in its path

@@ -305,7 +305,7 @@ func TestThousandForks(t *testing.T) {
 
 // TestRestartWhileSuspended: the next daemon finds a suspended container and the reason for its suspension gone.
 func TestRestartWhileSuspended(t *testing.T) {
-	testswap.Need(t, 256<<20)
+	testswap.Need(t, 384<<20)
 	b := newBench(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	b.rival(gate, 48)

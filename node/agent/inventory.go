@@ -165,7 +165,7 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 		if how.why != nil {
 			return a.lost(c, how.why)
 		}
-		a.monitor.end(c, how.record)
+		e := a.endOf(c, &how)
 		a.removeGroup(id)
 		a.notFound(c)
 		// A power failure may have removed the note that the program was launched.
@@ -174,7 +174,7 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 			return cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run,
 				Detail: "bellows ended before it was started"}, nil
 		}
-		return how.event(id), nil
+		return e, nil
 	}
 	if isUnread(err) {
 		return cluster.Event{}, err
@@ -234,6 +234,7 @@ func (a *Agent) lost(c *container, why error) (cluster.Event, error) {
 func (a *Agent) drop(c *container, how *end, why error) cluster.Event {
 	a.notFound(c)
 	e := how.event(c.id)
+	c.noteHeld(&e)
 	a.removeGroup(c.id)
 	a.await(func() bool { return !held(c.dir) }) // the supervisor, which has nothing left to wait for
 	if err := a.remover.takeTmp(c.dir); err != nil {

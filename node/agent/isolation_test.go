@@ -241,7 +241,7 @@ func TestNoNewRights(t *testing.T) {
 
 // An agent can do everything on its machine, but only root isolates programs.
 func TestCapabilities(t *testing.T) {
-	a := &Agent{config: Config{AssumeSwap: true}}
+	a := &Agent{}
 	var want cluster.Capabilities
 	if os.Geteuid() != 0 {
 		want.PrivateTmp, want.NoNetwork = "needs a daemon of root", "needs a daemon of root"

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 	"github.com/bellows-rm/bellows/core/usage"
 	"github.com/bellows-rm/bellows/durable"
@@ -45,6 +46,7 @@ type monitor struct {
 	// openMost is the largest number of containers whose kernel files stay open. The files of further containers are
 	// opened for each sample, so that the daemon can open the files that it needs for other purposes.
 	openMost int
+	cores    *cores
 	// pressed says whether the disk of the state directory was pressed at the last reading.
 	pressed atomic.Bool
 
@@ -76,16 +78,17 @@ type monitored struct {
 	disk      diskUse
 	pressed   time.Duration // for which the disk was pressed while the container used it
 	idle      idleness
+	curbed    curbed
 	full      time.Duration // when held was read, by the clock; 0 if never
 	written   time.Duration // when the file was written
 }
 
 func newMonitor(a *Agent) *monitor {
-	const part = 24 // of the files that may be open; a container has up to twelve
+	const part = 24 // of the files that may be open; a container has up to thirteen
 	var files unix.Rlimit
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
 	return &monitor{agent: a, clock: monotonic, openMost: int(min(files.Cur/part, 10_000)),
-		all: map[cluster.ContainerID]*monitored{}}
+		cores: newCores(a.config.Capacity[resource.CPU]), all: map[cluster.ContainerID]*monitored{}}
 }
 
 // monotonic returns the time since some moment before the machine's start, the same for all its processes.
@@ -137,6 +140,7 @@ func (m *monitor) sample() {
 		w.mu.Unlock()
 		round.next()
 	}
+	m.cores.look(m.clock())
 }
 
 // reading reads the group of a container, by the files that are open for samples if there are some.
@@ -207,7 +211,8 @@ func (m *monitor) origin(c *container, begun timeline.Time) time.Duration {
 func (m *monitor) add(c *container, log *usage.Log) *monitored {
 	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, kept: c.kept,
 		tolerance: usage.ToleranceFor(c.spec.Grant), origin: log.Origin(), log: log, before: log.Suspended(),
-		pressed: log.Pressed(), idle: idleness{total: log.Idle()}}
+		pressed: log.Pressed(), idle: idleness{total: log.Idle()},
+		curbed: curbed{total: log.Curbed(), at: log.Last(), sampled: log.Last() == 0}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all[c.id] = w
@@ -247,6 +252,14 @@ func (m *monitor) end(c *container, record *ending) {
 	if e.Ended != 0 {
 		at = m.ago(e.Ended)
 	}
+	w.takeLast(at, &e)
+	if record != nil {
+		record.Used = w.used(record)
+	}
+}
+
+// takeLast takes the last sample of a container that ended at a time, by the clock.
+func (w *monitored) takeLast(at time.Duration, e *ending) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.measure(func(g *meters) {
@@ -255,6 +268,13 @@ func (m *monitor) end(c *container, record *ending) {
 		w.log.Add(s)
 	})
 	w.finish()
+}
+
+// used returns the most memory that a container held which has ended, 0 if that is unknown: by samples, or by what its
+// supervisor has found at its end, since memory can grow and shrink between two samples.
+func (w *monitored) used(e *ending) resource.Amount {
+	u, _ := w.usage() // if a part is missing, the rest counts
+	return max(u.MostHeld(), e.Held, e.Used)
 }
 
 // forget drops a container.
@@ -359,10 +379,12 @@ func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
 	still, bound := w.kept.SuspendedFor()
 	s := usage.Sample{At: now - w.origin, Suspended: w.before + still, Pressed: w.pressed, Idle: w.idle.total,
 		Bound: bound}
-	if used, ok := g.CPUTime(); ok {
+	used, throttled := g.CPUTimes()
+	if used, ok := used.Get(); ok {
 		s.Value[usage.CPU] = used.Milliseconds()
 		s.Known |= usage.SetOf(usage.CPU)
 	}
+	s.Curbed = w.curbs(throttled, &s)
 	if n, ok := g.Network(); ok {
 		s.Value[usage.Received], s.Value[usage.Sent] = n.Received, n.Sent
 		s.Known |= usage.SetOf(usage.Received, usage.Sent)

@@ -422,6 +422,37 @@ func TestEndWithoutDaemonIsMeasured(t *testing.T) {
 	}
 }
 
+// What a container held that ended for want of memory is told once, whether an agent saw the end or found it. Of others
+// it is not told, though the kernel killed a process of them.
+func TestEndWithoutDaemonTellsWhatWasHeld(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for last, want := range map[string]cluster.Outcome{"": cluster.OutOfMemory, "; exit 0": cluster.Succeeded} {
+		t.Run(want.String(), func(t *testing.T) {
+			b := newBench(t)
+			gate := filepath.Join(t.TempDir(), "gate")
+			o := b.order("sh", "-c", "until [ -e "+gate+" ]; do sleep 0.01; done; "+self+" allocate 200"+last)
+			b.Apply([]cluster.Order{o})
+			b.next(cluster.DecisionDone)
+			b.Close()
+			if err := os.WriteFile(gate, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "the record of the end", func() bool { return !held(b.folder(o.Container)) })
+			b.open()
+			e, granted := b.next(cluster.TaskEnded), o.Grant[resource.Memory]
+			if e.Outcome != want || e.Exit == nil || e.Exit.OOMKills < 1 || e.Exit.Used < granted {
+				t.Fatalf("ended %s %+v: %s", e.Outcome, e.Exit, e.Detail)
+			}
+			if held := e.Exit.Held; want == cluster.OutOfMemory && held < granted || want == cluster.Succeeded && held != 0 {
+				t.Errorf("held %d of %d when it ended %s", held, granted, e.Outcome)
+			}
+		})
+	}
+}
+
 // A container may have no samples, on a full disk: what was before the restart is a gap.
 func TestFoundWithoutSamples(t *testing.T) {
 	b := newBench(t)

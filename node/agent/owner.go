@@ -36,12 +36,18 @@ func (o owner) Answer(id cluster.ContainerID, decision cluster.DecisionID, detai
 	o.agent.events.put(done)
 }
 
-func (o owner) Preempt(id cluster.ContainerID) {
+func (o owner) Preempt(id cluster.ContainerID, why string) {
+	o.end(id, &cause{Preempted: true, Why: why})
+}
+
+func (o owner) Starve(id cluster.ContainerID, why string) { o.end(id, &cause{Starved: true, Why: why}) }
+
+func (o owner) end(id cluster.ContainerID, why *cause) {
 	o.agent.mu.Lock()
 	c := o.agent.containers[id]
 	o.agent.mu.Unlock()
 	if c != nil {
-		o.agent.end(c, true)
+		o.agent.end(c, why)
 	}
 }
 

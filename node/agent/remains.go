@@ -27,13 +27,12 @@ const (
 	remainsInterval = 5 * time.Second
 )
 
-// takeRemains reads what remains, and reports it if it has changed.
-func (a *Agent) takeRemains() {
-	r := &a.remains
+// take reads what remains, and reports it if it has changed.
+func (r *remains) take(leftover func() (bytes int64, ok bool), report func(resource.Amount)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.read = time.Now()
-	read, ok := a.root.Leftover()
+	read, ok := leftover()
 	if !ok {
 		return
 	}
@@ -43,26 +42,40 @@ func (a *Agent) takeRemains() {
 	}
 	if max(bytes-r.bytes, r.bytes-bytes) >= remainsStep {
 		r.bytes = bytes
-		a.events.put(cluster.Event{Kind: cluster.NodeLeftover, Held: bytes})
+		report(bytes)
 	}
+}
+
+// due reports whether what remained is to be read again.
+func (r *remains) due() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bytes > 0 && time.Since(r.read) >= remainsInterval
+}
+
+// known is what remains, as the engine knows it.
+func (r *remains) known() resource.Amount {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bytes
+}
+
+// takeRemains reads what remains, and reports it if it has changed.
+func (a *Agent) takeRemains() {
+	a.remains.take(a.root.Leftover, func(bytes resource.Amount) {
+		a.events.put(cluster.Event{Kind: cluster.NodeLeftover, Held: bytes})
+	})
 }
 
 // lookAtRemains reads again what remained, in time.
 func (a *Agent) lookAtRemains() {
-	a.remains.mu.Lock()
-	due := a.remains.bytes > 0 && time.Since(a.remains.read) >= remainsInterval
-	a.remains.mu.Unlock()
-	if due {
+	if a.remains.due() {
 		a.takeRemains()
 	}
 }
 
 // remaining returns how much memory outlives containers.
-func (a *Agent) remaining() resource.Amount {
-	a.remains.mu.Lock()
-	defer a.remains.mu.Unlock()
-	return a.remains.bytes
-}
+func (a *Agent) remaining() resource.Amount { return a.remains.known() }
 
 // outlived says what memory of a container outlives it whose programs have all ended; empty if that is little.
 func (c *container) outlived() string {

@@ -20,8 +20,9 @@ import (
 // start carries out a Start and stays with the container until its end.
 func (a *Agent) start(c *container, o cluster.Order) {
 	defer c.dropCounter()
+	began := o.Grant
 	if o.Launch != nil {
-		err := a.keeper.Admit(memory.Envelope{Container: c.id, Envelope: o.Envelope}, c.killed)
+		limit, err := a.keeper.Admit(memory.Envelope{Container: c.id, Envelope: o.Envelope}, c.killed)
 		if a.closed.Err() != nil {
 			return
 		}
@@ -30,8 +31,9 @@ func (a *Agent) start(c *container, o cluster.Order) {
 			a.failed(c.id, o.ID, err)
 			return
 		}
+		began[resource.Memory] = max(began[resource.Memory], limit)
 	}
-	s, supervisor, err := a.spawnInTurn(c, o)
+	s, supervisor, err := a.spawnInTurn(c, o, began)
 	if a.closed.Err() != nil {
 		return // The next agent will find what exists of it.
 	}
@@ -75,7 +77,7 @@ func (c *container) takeCounter() *netcount.Counter {
 func (c *container) dropCounter() { _ = c.takeCounter().Close() }
 
 // spawnInTurn waits for the container's turn and calls spawn, unless the container is to end before.
-func (a *Agent) spawnInTurn(c *container, o cluster.Order) (status, <-chan struct{}, error) {
+func (a *Agent) spawnInTurn(c *container, o cluster.Order, began resource.Vector) (status, <-chan struct{}, error) {
 	select {
 	case a.starting <- struct{}{}:
 	case <-c.killed:
@@ -88,7 +90,7 @@ func (a *Agent) spawnInTurn(c *container, o cluster.Order) (status, <-chan struc
 	case <-c.killed:
 		return status{}, nil, errNotStarted
 	default:
-		return a.spawn(c, o)
+		return a.spawn(c, o, began)
 	}
 }
 
@@ -103,12 +105,12 @@ func (a *Agent) discard(c *container) {
 
 // spawn makes the control group and the folder and starts the supervisor. It returns when the program runs or the
 // supervisor has recorded why it does not, with a channel that is closed when the supervisor is done with the
-// container.
-func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, error) {
+// container. began is the grant with which the container starts.
+func (a *Agent) spawn(c *container, o cluster.Order, began resource.Vector) (status, <-chan struct{}, error) {
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
 		return status{}, nil, errors.New("the command is empty")
 	}
-	group, err := a.makeGroup(c.id.String(), o.Grant, o.Envelope)
+	group, err := a.makeGroup(c.id.String(), began, o.Envelope)
 	if err != nil {
 		return status{}, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -287,7 +288,45 @@ func settle(f folder, s *spec, state *os.ProcessState, tooLong bool, transferred
 		e.CPUTime = t
 	}
 	e.Peak = resource.Amount(reading.PeakBytes.Or(0))
+	e.Held = heldAtLimit(&reading)
+	e.Used = heldAtPeak(&reading, state)
 	return e
+}
+
+// heldAtPeak returns a lower bound of the most memory that a container held, without page cache; 0 if none is known. A
+// program may allocate and end between two samples. At the peak of the group, page cache was at most what is left of it
+// now, unless a file was removed or the kernel dropped some; so the largest process bounds it, too. The kernel counts
+// the memory of the supervisor, which forked, as that of its program, so that a smaller program is not known.
+func heldAtPeak(r *cgroup.Reading, state *os.ProcessState) resource.Amount {
+	largest, measured := state.SysUsage().(*syscall.Rusage)
+	peak, known := r.PeakBytes.Get()
+	files, split := r.FileBytes.Get()
+	own, err := ownPeak()
+	if !measured || !known || !split || err != nil || resource.Amount(largest.Maxrss)*resource.KiB <= own {
+		return 0
+	}
+	return min(resource.Amount(largest.Maxrss)*resource.KiB, resource.Amount(max(0, peak-files)))
+}
+
+// ownPeak returns the most memory that this process had. What getrusage says of it includes its parent.
+func ownPeak() (peak resource.Amount, err error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	_, line, _ := strings.Cut(string(text), "\nVmHWM:")
+	_, err = fmt.Sscan(line, &peak)
+	return peak * resource.KiB, err
+}
+
+// heldAtLimit returns what a container held that the kernel has killed for memory: its limit, unless it never came near
+// it, because the machine had no memory left. The kernel has dropped all page cache of the container before.
+func heldAtLimit(r *cgroup.Reading) resource.Amount {
+	limit, bounded := r.MemoryLimitBytes.Get()
+	if r.OOMKills.Or(0) == 0 || !bounded || limit == cgroup.NoLimit || r.PeakBytes.Or(limit) < limit-limit/50 {
+		return 0
+	}
+	return resource.Amount(limit)
 }
 
 // waitEmpty waits for the promised time until processes that were requested to end have ended.

@@ -175,9 +175,10 @@ func needLittleSwap(t *testing.T, most int64) {
 	}
 }
 
-// TestSwapRunsFull: four programs want more than memory and swap together. A program that the kernel would kill is
-// suspended before, with the reason that swap is full; the last yields to the first, and runs again. On a machine where
-// the kernel's notice comes late, one may be killed; that, too, has its reason.
+// TestSwapRunsFull: four programs want more than memory and swap together, and all but the first may run again: others
+// would wait for each other. A program that the kernel would kill is suspended before, with the reason that swap is
+// full; the last yields to the first, and runs again. On a machine where the kernel's notice comes late, one may be
+// killed; that, too, has its reason.
 func TestSwapRunsFull(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -189,15 +190,17 @@ func TestSwapRunsFull(t *testing.T) {
 	var orders []cluster.Order
 	for range 4 {
 		orders = append(orders, b.tightOrder("fill", 130, gate))
+		orders[len(orders)-1].Envelope.Requeue = len(orders) > 1
 		b.Apply(orders[len(orders)-1:])
 		b.next(cluster.DecisionDone)
 	}
 	cause := func(e *cluster.Event) bool {
-		return e.Outcome == cluster.OutOfMemory && strings.Contains(e.Detail, "swap was full")
+		return e.Outcome == cluster.OutOfMemory && strings.Contains(e.Detail, "nothing could go to swap")
 	}
-	await(t, "one that says that swap is full", func() bool {
+	await(t, "one that says that nothing can go to swap", func() bool {
 		for _, o := range orders {
-			if r := b.reading(o.Container); r.State == cluster.ContainerSuspended && strings.Contains(r.Why, "swap is full") {
+			r := b.reading(o.Container)
+			if r.State == cluster.ContainerSuspended && strings.Contains(r.Why, "nothing can go to swap") {
 				return true
 			}
 		}

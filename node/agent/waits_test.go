@@ -145,7 +145,8 @@ func (b *bench) waiterOrder(kind string, mib int, file string) cluster.Order {
 }
 
 func newScaledBench(t *testing.T) *bench {
-	testswap.Need(t, int64(scaled(2048))<<20)
+	// Of each program nothing is known, so that half of swap counts as its need; a part of swap stays free at any scale.
+	testswap.Need(t, int64(scaled(3072))<<20)
 	b := &bench{t: t, dir: t.TempDir(), memory: resource.Amount(scaled(1024)) * resource.MiB}
 	b.open()
 	t.Cleanup(b.cleanUp)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // watch stays with a running container until ended is closed, kills the container on request, and reports how it ended.
@@ -25,7 +26,9 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 		if !a.kill(c, ended) {
 			return
 		}
-		how.killed, how.preempted = true, c.preempted // also if that could not be noted
+		if how.killed = true; c.cause != nil {
+			how.cause = *c.cause // also if that could not be noted
+		}
 	}
 	err := a.again(c, func() error { return how.read(c.dir) })
 	if a.closed.Err() != nil {
@@ -34,8 +37,7 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 	if err != nil { // Who had it ended did not wait for the record.
 		how = end{killed: true, why: unreadEnd(err)}
 	}
-	e := how.event(c.id)
-	a.monitor.end(c, how.record)
+	e := a.endOf(c, &how)
 	outlived := ""
 	if e.Exit != nil { // Otherwise programs may still run.
 		outlived = c.outlived()
@@ -50,18 +52,55 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 		a.takeRemains() // before anything can start in its place
 	}
 	if e.Outcome == cluster.OutOfMemory && c.spec.Envelope.Class == cluster.Flex {
-		e.Detail = join(e.Detail, a.keeper.WhyKilled(c.id))
+		a.noteWant(&e, c.id, how.Starved)
 	}
 	a.forgetRunning(c.id)
 	a.events.put(e)
 }
 
+// noteWant notes why a FLEX container could have no more memory that ended for want of memory: the kernel killed it,
+// or, if it was starved, the memory manager.
+func (a *Agent) noteWant(e *cluster.Event, id cluster.ContainerID, starved bool) {
+	switch quota := a.keeper.AtQuota(id); {
+	case quota > 0 && e.Exit != nil:
+		e.Exit.Quota = quota
+		e.Detail = join(e.Detail, fmt.Sprintf("the memory quota of its user, %s, was used up",
+			resource.FormatMemory(quota)))
+	case !starved:
+		e.Detail = join(e.Detail, a.keeper.WhyKilled(id))
+	}
+}
+
+// endOf takes the last sample of a container and reports how it ended.
+func (a *Agent) endOf(c *container, how *end) cluster.Event {
+	a.monitor.end(c, how.record)
+	e := how.event(c.id)
+	c.noteHeld(&e)
+	return e
+}
+
+// noteHeld notes what a container held at the end that has ended for want of memory, its own or that of others: the
+// most of its samples, or what its supervisor has found. In swap, too: with all the memory that it wants it would be in
+// memory.
+func (c *container) noteHeld(e *cluster.Event) {
+	if e.Exit == nil {
+		return
+	}
+	preempted := e.Outcome == cluster.Preempted && c.spec != nil && c.spec.Envelope.Class == cluster.Flex
+	if e.Outcome != cluster.OutOfMemory && !preempted {
+		e.Exit.Held = 0
+		return
+	}
+	e.Exit.Held = max(e.Exit.Held, e.Exit.Used) // the monitor has read the samples
+}
+
 // kill requests every process of the container to end, and when its grace is over kills all of them, forks included. It
 // returns true when the container has ended, and false if the agent was closed before.
 func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
-	if c.preempted {
-		if err := c.dir.mark("preempted"); err != nil {
-			a.log.Warn("cannot note that a container was preempted", "container", c.id, "error", err)
+	if c.cause != nil {
+		if err := c.dir.noteCause(c.cause); err != nil {
+			a.log.Warn("cannot note why a container is killed: after a restart it may count as killed by its user",
+				"container", c.id, "why", c.cause.Why, "error", err)
 		}
 	}
 	if err := c.dir.mark("killed"); err != nil {
@@ -112,9 +151,27 @@ func (c *container) gaveUp() bool {
 
 // end is how a container ended whose supervisor is gone, or why nothing ran in it.
 type end struct {
-	record            *ending // nil if there is none
-	why               error   // why there is none, unless it is not there
-	killed, preempted bool
+	record *ending // nil if there is none
+	why    error   // why there is none, unless it is not there
+	killed bool
+	cause
+}
+
+// cause is for what a container ends, if not for its owner.
+type cause struct {
+	// Preempted says that it frees its resources for others, and that its task runs again; Starved that no memory can be
+	// had for it or another, and that its run counts as an attempt.
+	Preempted, Starved bool
+	Why                string // for people
+}
+
+// noteCause notes a cause: in a file of its own that it is preempted, as earlier agents did.
+func (f folder) noteCause(c *cause) error {
+	err := f.put("cause.json", c)
+	if c.Preempted {
+		err = errors.Join(err, f.mark("preempted"))
+	}
+	return err
 }
 
 // unreadEnd says why a container is killed of which nothing can be read.
@@ -124,7 +181,13 @@ func unreadEnd(err error) error {
 
 // read adds what the records say. The error is one of isUnread: then nothing is known of the end.
 func (e *end) read(f folder) error {
-	for name, is := range map[string]*bool{"killed": &e.killed, "preempted": &e.preempted} {
+	var noted cause
+	if err := f.get("cause.json", &noted); err == nil {
+		e.cause = noted
+	} else if isUnread(err) {
+		return err
+	}
+	for name, is := range map[string]*bool{"killed": &e.killed, "preempted": &e.Preempted} {
 		noted, err := f.has(name)
 		if isUnread(err) {
 			return err
@@ -164,8 +227,13 @@ func (e *end) event(id cluster.ContainerID) cluster.Event {
 			out.Detail = join(out.Detail, fmt.Sprintf("left %s running, killed with its container", processes(left)))
 		}
 	}
-	if out.Outcome == cluster.Killed && e.preempted {
-		out.Outcome = cluster.Preempted
+	if out.Outcome == cluster.Killed && (e.Preempted || e.Starved) {
+		if out.Outcome = cluster.Preempted; e.Starved {
+			out.Outcome = cluster.OutOfMemory
+		}
+		if e.Why != "" {
+			out.Detail = e.Why
+		}
 	}
 	return out
 }

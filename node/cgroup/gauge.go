@@ -26,6 +26,7 @@ type Gauge struct {
 	stat, swap int    // swap is -1 where memory.stat contains it
 	charged    [2]int // files of Charged; -1 is unknown
 	work       int    // file with the CPU time; -1 is unknown
+	throttled  int    // file with the time for which a quota held it: work, if that has it; -1 is unknown
 	transfers  int    // file with the bytes read and written; -1 is unknown
 	countsAll  bool   // transfers counts every device: version 2
 	words      *statWords
@@ -48,7 +49,7 @@ func (g *Group) Gauge() (*Gauge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("measure group %s: %w", g.name, err)
 	}
-	out := &Gauge{group: g, stat: stat, swap: -1, work: -1, transfers: -1, words: &files.stat,
+	out := &Gauge{group: g, stat: stat, swap: -1, work: -1, throttled: -1, transfers: -1, words: &files.stat,
 		charged: [2]int{orNone(open(dir, files.usage)), orNone(open(dir, files.charged))}}
 	if files.swap != "" { // without swap in the kernel there is no such file, and nothing swapped
 		out.swap = out.charged[1]
@@ -57,6 +58,12 @@ func (g *Group) Gauge() (*Gauge, error) {
 		out.work = orNone(open(g.dirs[CPUAcct], "cpuacct.usage"))
 	} else if g.unified != "" {
 		out.work = orNone(open(g.unified, "cpu.stat"))
+	}
+	switch {
+	case g.version[CPU] == V2 && g.version[CPUAcct] != V1 && g.dirs[CPU] == g.unified:
+		out.throttled = out.work
+	case g.version[CPU] != 0:
+		out.throttled = orNone(open(g.dirs[CPU], "cpu.stat"))
 	}
 	switch g.version[IO] {
 	case V1:
@@ -91,18 +98,40 @@ func (g *Gauge) Transfers() (read, written int64, ok bool) {
 
 // CPUTime returns the CPU time used; ok is false where the kernel does not report it.
 func (g *Gauge) CPUTime() (used time.Duration, ok bool) {
-	if g.work < 0 {
-		return 0, false
+	return parseCPUTime(g.optional(g.work)).Get()
+}
+
+// CPUTimes returns the CPU time used, and for how long the quota of CPU time has kept the programs from running, summed
+// over the CPUs; each is missing where the kernel does not report it.
+func (g *Gauge) CPUTimes() (used, throttled Maybe[time.Duration]) {
+	text := g.optional(g.work)
+	used = parseCPUTime(text)
+	if g.throttled != g.work {
+		text = g.optional(g.throttled)
 	}
-	text, err := g.text(g.work)
-	if err != nil {
-		return 0, false
-	}
+	return used, parseThrottled(text)
+}
+
+// parseCPUTime finds the CPU time in the file that has it.
+func parseCPUTime(text []byte) Maybe[time.Duration] {
 	if ns, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64); err == nil {
-		return time.Duration(ns), true
+		return Known(time.Duration(ns))
 	}
-	used = time.Duration(field(text, "usage_usec")) * time.Microsecond
-	return used, used > 0
+	if us := field(text, "usage_usec"); us > 0 {
+		return Known(time.Duration(us) * time.Microsecond)
+	}
+	return Maybe[time.Duration]{}
+}
+
+// parseThrottled finds in cpu.stat for how long a quota has held the programs.
+func parseThrottled(text []byte) Maybe[time.Duration] {
+	if ns, ok := counted(text, "throttled_time"); ok { // version 1
+		return Known(time.Duration(ns))
+	}
+	if us, ok := counted(text, "throttled_usec"); ok {
+		return Known(time.Duration(us) * time.Microsecond)
+	}
+	return Maybe[time.Duration]{}
 }
 
 // Read returns the current values. The error is ErrGone after the group was removed.
@@ -180,6 +209,15 @@ func (g *Gauge) count(fd int) (int64, error) {
 	return n, nil
 }
 
+// optional is text, and nothing if the file is unknown, or cannot be read.
+func (g *Gauge) optional(fd int) []byte {
+	if fd < 0 {
+		return nil
+	}
+	text, _ := g.text(fd)
+	return text
+}
+
 func (g *Gauge) text(fd int) ([]byte, error) {
 	n, err := unix.Pread(fd, g.buffer[:], 0)
 	if errors.Is(err, unix.ENODEV) {
@@ -194,7 +232,10 @@ func (g *Gauge) text(fd int) ([]byte, error) {
 // Close closes the files.
 func (g *Gauge) Close() {
 	unix.Close(g.stat)
-	for _, fd := range append(g.charged[:], g.work, g.transfers) {
+	if g.throttled == g.work {
+		g.throttled = -1
+	}
+	for _, fd := range append(g.charged[:], g.work, g.throttled, g.transfers) {
 		if fd >= 0 {
 			unix.Close(fd)
 		}

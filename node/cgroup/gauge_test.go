@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 )
@@ -54,6 +55,42 @@ func TestKernelGauge(t *testing.T) {
 	}
 	if _, err := gauge.Charged(); !errors.Is(err, ErrGone) {
 		t.Errorf("after the removal: %v", err)
+	}
+}
+
+// The CPU time and the time for which a quota held a group are in one file of version 2, which is open once, and in two
+// files of version 1.
+func TestCPUTimes(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{dir + "/memory.stat": "anon 1\n",
+		dir + "/cpu.stat": "usage_usec 5000\nthrottled_usec 70\n", other + "/cpu.stat": "throttled_time 3000\n",
+		other + "/cpuacct.usage": "9000\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const us = time.Microsecond
+	for name, c := range map[string]struct {
+		group           Group
+		used, throttled Maybe[time.Duration]
+		one             bool
+	}{
+		"version 2": {Group{unified: dir, dirs: map[Controller]string{Memory: dir, CPU: dir},
+			version: map[Controller]Version{Memory: V2, CPU: V2}}, Known(5000 * us), Known(70 * us), true},
+		"version 2 without a controller": {Group{unified: dir, dirs: map[Controller]string{Memory: dir},
+			version: map[Controller]Version{Memory: V2}}, Known(5000 * us), Maybe[time.Duration]{}, false},
+		"version 1": {Group{unified: dir, dirs: map[Controller]string{Memory: dir, CPU: other, CPUAcct: other},
+			version: map[Controller]Version{Memory: V1, CPU: V1, CPUAcct: V1}}, Known(9 * us), Known(3 * us), false},
+	} {
+		gauge, err := c.group.Gauge()
+		if err != nil {
+			t.Fatal(err)
+		}
+		used, throttled := gauge.CPUTimes()
+		if used != c.used || throttled != c.throttled || (gauge.throttled == gauge.work) != c.one {
+			t.Errorf("%s: used %v, throttled %v", name, used, throttled)
+		}
+		gauge.Close()
 	}
 }
 

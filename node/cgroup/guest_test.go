@@ -1,9 +1,12 @@
 //go:build guest
 
-package cgroup_test
+package cgroup
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/internal/guest"
 )
@@ -47,4 +50,26 @@ func run(t *testing.T, init guest.Init, cgroups guest.Cgroups, binary string, as
 	}, binary, "-test.run=^TestKernel",
 		// Its time bound is too short for an emulated CPU: it runs on the test machine itself only.
 		"-test.skip=^TestKernelKillDoesNotWaitForCPU$")
+}
+
+// TestGuestRuntimes shows to programs of this machine groups of version 2, which it has not.
+func TestGuestRuntimes(t *testing.T) {
+	sizers := findSizers()
+	var programs []string
+	for _, s := range sizers {
+		programs = append(programs, s.Files...)
+	}
+	text, err := json.Marshal(sizers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guest.Run(t, guest.Config{
+		Init: guest.Systemd, Cgroups: guest.Unified, As: []guest.As{guest.RootScope}, MemoryMiB: 2048,
+		Programs: programs, Env: []string{"BELLOWS_SIZERS=" + string(text)}, Timeout: 6 * time.Minute,
+		Skips: func(_ guest.As, test string) bool {
+			name, below := strings.CutPrefix(test, "TestRuntimesRead/")
+			_, found := sizers[name]
+			return below && !found
+		},
+	}, guest.Build(t, "."), "-test.run=^TestRuntimesRead$")
 }

@@ -69,6 +69,30 @@ func (g *Group) MemoryLimit() Maybe[int64] {
 	return Maybe[int64]{}
 }
 
+// oomKills is Reading.OOMKills.
+func (g *Group) oomKills() Maybe[int64] {
+	if files := memoryOf[g.version[Memory]]; files != nil {
+		return parseKeyed(slurp(g.dirs[Memory], files.kills)).first("oom_kill")
+	}
+	return Maybe[int64]{}
+}
+
+// OwnAnonBytes is Reading.AnonBytes of the group that this process was in when Discover ran.
+func (h *Host) OwnAnonBytes() Maybe[int64] {
+	var r Reading
+	h.ownMemory().readMemory(&r)
+	return r.AnonBytes
+}
+
+// OwnOOMKills is Reading.OOMKills of the group that this process was in when Discover ran.
+func (h *Host) OwnOOMKills() Maybe[int64] { return h.ownMemory().oomKills() }
+
+// ownMemory returns the group that this process was in, with the controller of memory alone, to be read.
+func (h *Host) ownMemory() *Group {
+	own := h.serves[Memory]
+	return &Group{dirs: map[Controller]string{Memory: own.Own}, version: map[Controller]Version{Memory: own.Version}}
+}
+
 func (g *Group) readMemory(r *Reading) {
 	dir, files := g.dirs[Memory], memoryOf[g.version[Memory]]
 	if files == nil {
@@ -76,7 +100,7 @@ func (g *Group) readMemory(r *Reading) {
 	}
 	r.MemoryBytes, r.PeakBytes = parseCount(slurp(dir, files.usage)), parseCount(slurp(dir, files.peak))
 	r.MemoryLimitBytes = g.MemoryLimit()
-	r.OOMKills = parseKeyed(slurp(dir, files.kills)).first("oom_kill")
+	r.OOMKills = g.oomKills()
 	stat := slurp(dir, "memory.stat")
 	if files.swap != "" {
 		r.SwapBytes = parseCount(slurp(dir, files.swap))

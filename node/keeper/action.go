@@ -40,7 +40,7 @@ func (k *Keeper) Act(ctx context.Context, c *Container, e memory.Envelope, act m
 	if err := ctx.Err(); err != nil {
 		return 0, err // The manager has given it up and may have ordered the opposite, which may be carried out already.
 	}
-	if act.Kind != memory.Kill && c.isOut() {
+	if act.Kind != memory.Kill && act.Kind != memory.End && c.isOut() {
 		return 0, errOut
 	}
 	switch act.Kind {
@@ -60,7 +60,10 @@ func (k *Keeper) Act(ctx context.Context, c *Container, e memory.Envelope, act m
 	case memory.Breathe:
 		return 0, k.breathe(ctx, c, e)
 	case memory.Kill:
-		k.owner.Preempt(c.ID)
+		k.owner.Preempt(c.ID, act.Reason.Words())
+		return 0, nil
+	case memory.End:
+		k.owner.Starve(c.ID, act.Reason.Words())
 		return 0, nil
 	}
 	return 0, fmt.Errorf("action %v: unknown", act.Kind)

@@ -52,7 +52,8 @@ type Container struct {
 
 // NewContainer returns a container that no party has stopped.
 func NewContainer(s Setup) *Container {
-	return &Container{Setup: s, stance: stance{grant: s.Grant, mostCPU: s.Envelope.MostCPU}}
+	return &Container{Setup: s, stance: stance{grant: s.Grant, mostCPU: s.Envelope.MostCPU},
+		stood: stood{share: s.Grant[resource.CPU]}}
 }
 
 // envelope returns what the memory manager may do with the container, as it was when the keeper got it.

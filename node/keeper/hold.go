@@ -191,34 +191,47 @@ type stillness struct {
 	quiet  bool // nothing is reported yet: the inventory will report it
 }
 
-// tellStillness reports for which holders a container is stopped, if that has changed.
-func (k *Keeper) tellStillness(c *Container) {
-	s := &c.stillness
+// tell reports for which holders the container is stopped, if that has changed.
+func (s *stillness) tell(now func(memory bool) cluster.Holders, report func(cluster.Holders)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := c.Held().By
-	if s.memory || now == 0 && c.isOut() { // it is paused no more, and waits for its memory
-		now |= cluster.HeldByMemory
-	}
-	if now == s.told {
+	by := now(s.memory)
+	if by == s.told {
 		return
 	}
-	s.told = now
-	if s.quiet {
-		return
+	s.told = by
+	if !s.quiet {
+		report(by)
 	}
-	e := cluster.Event{Kind: cluster.TaskSuspended, Task: c.ID.Task, Run: c.ID.Run, By: now}
-	if now == 0 {
-		e.Kind = cluster.TaskResumed
-	}
-	k.owner.Report(e)
+}
+
+// byMemory records whether the memory manager has stopped the container.
+func (s *stillness) byMemory(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.memory = is
+}
+
+// tellStillness reports for which holders a container is stopped, if that has changed.
+func (k *Keeper) tellStillness(c *Container) {
+	c.stillness.tell(func(memory bool) cluster.Holders {
+		by := c.Held().By
+		if memory || by == 0 && c.isOut() { // it is paused no more, and waits for its memory
+			by |= cluster.HeldByMemory
+		}
+		return by
+	}, func(by cluster.Holders) {
+		e := cluster.Event{Kind: cluster.TaskSuspended, Task: c.ID.Task, Run: c.ID.Run, By: by}
+		if by == 0 {
+			e.Kind = cluster.TaskResumed
+		}
+		k.owner.Report(e)
+	})
 }
 
 // heldByMemoryNow records whether the memory manager has stopped a container, and reports it.
 func (k *Keeper) heldByMemoryNow(c *Container, is bool) {
-	c.stillness.mu.Lock()
-	c.stillness.memory = is
-	c.stillness.mu.Unlock()
+	c.stillness.byMemory(is)
 	k.tellStillness(c)
 }
 

@@ -25,8 +25,10 @@ type Owner interface {
 	// Report reports an event to the engine. Answer answers an order that was carried out, or was not because of err.
 	Report(cluster.Event)
 	Answer(id cluster.ContainerID, decision cluster.DecisionID, detail string, err error)
-	// Preempt has a container end, for the memory that it holds.
-	Preempt(cluster.ContainerID)
+	// Preempt has a container end for the memory that it holds, to run again. Starve has it end for good, because no
+	// memory can be had for it or another. why says so to people.
+	Preempt(id cluster.ContainerID, why string)
+	Starve(id cluster.ContainerID, why string)
 	// Remaining is how much memory outlives containers that have ended, bytes.
 	Remaining() resource.Amount
 	// Lives is called every two seconds by the goroutine of the keeper, which shows that it works.
@@ -47,6 +49,8 @@ type Config struct {
 	// them.
 	SwapBudget resource.Amount
 	Written    string
+	// Comebacks keep the tasks that were requeued; nil: they are forgotten with the keeper.
+	Comebacks Comebacks
 	// Disk returns the disk that a throttle bounds, major:minor; empty if it is unknown.
 	Disk func() string
 	// Clock is that of the engine.
@@ -62,7 +66,7 @@ const Lives = 2 * time.Second
 // goroutines, because the kernel can take seconds.
 type Keeper struct {
 	owner   Owner
-	config  Config
+	config  *Config // nothing changes it
 	log     *slog.Logger
 	closed  context.Context
 	manager *memory.Manager
@@ -74,8 +78,9 @@ type Keeper struct {
 	kept    map[cluster.ContainerID]*kept
 	byGroup map[*cgroup.Group]cluster.ContainerID
 	swap    *gauge
-	answers map[cluster.ContainerID]chan<- error // nil: it may start
+	answers map[cluster.ContainerID]chan<- answer
 	holding holding
+	backs   comebacks
 
 	anySuspended bool          // some container was suspended when lookAround ran last
 	pagingOut    chan struct{} // one container is paged out at a time
@@ -124,6 +129,9 @@ type keptState struct {
 	why       string
 	since     time.Time
 	locked    int64 // bytes that its programs locked
+	fullGrown bool  // it had all that it may have
+	// beyond says what it held with what was in swap, if that was more than its limit; else it is empty.
+	beyond string
 }
 
 // news is a message to the goroutine.
@@ -132,7 +140,8 @@ type news struct {
 	of      *Container // of started, outcome and out
 	ended   cluster.ContainerID
 	request *memory.Request
-	answer  chan<- error // to request and changed
+	admits  chan<- answer // to request
+	answer  chan<- error  // to changed
 	changed *memory.Envelope
 	more    resource.Amount // memory that changed adds to a REGULAR container
 	outcome *memory.Outcome
@@ -151,10 +160,11 @@ func New(closed context.Context, o Owner, c Config) (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Keeper{owner: o, config: c, log: c.Log, closed: closed, manager: m, watcher: watcher,
+	k := &Keeper{owner: o, config: &c, log: c.Log, closed: closed, manager: m, watcher: watcher,
 		done: make(chan struct{}), pagingOut: make(chan struct{}, 1), swap: newGauge(closed, &c),
 		kept: map[cluster.ContainerID]*kept{}, byGroup: map[*cgroup.Group]cluster.ContainerID{},
-		answers: map[cluster.ContainerID]chan<- error{}, state: map[cluster.ContainerID]keptState{}}
+		answers: map[cluster.ContainerID]chan<- answer{}, state: map[cluster.ContainerID]keptState{}}
+	k.backs = comebacks{place: c.Comebacks, log: c.Log}
 	go k.swap.keepCount()
 	return k, nil
 }
@@ -196,30 +206,37 @@ func (k *Keeper) told() []news {
 // askAgain is how long a container that could not have its memory waits before its next request.
 const askAgain = time.Second
 
-// Admit waits until there is memory for a container that is to start, however long that takes: a waiting container uses
-// no resources. An error says that it need not start any more: it is to end.
-func (k *Keeper) Admit(e memory.Envelope, ending <-chan struct{}) error {
+// answer is what becomes of a container that is to start, or to come back: it may, with a limit, or is refused.
+type answer struct {
+	limit   resource.Amount // bytes; 0: its Min
+	refused error
+}
+
+// Admit waits until there is memory for a container that is to start, however long that takes: a waiting container
+// uses no resources. It returns the limit with which it starts, bytes, at least its Min. An error says that it need
+// not start any more: it is to end.
+func (k *Keeper) Admit(e memory.Envelope, ending <-chan struct{}) (resource.Amount, error) {
 	for {
-		answer := make(chan error, 1)
-		k.tell(news{request: &memory.Request{Envelope: e}, answer: answer})
-		var refused error
+		admits := make(chan answer, 1)
+		k.tell(news{request: &memory.Request{Envelope: e}, admits: admits})
+		var got answer
 		select {
-		case refused = <-answer:
+		case got = <-admits:
 		case <-ending:
-			return errors.New("ended before its memory was available")
+			return 0, errors.New("ended before its memory was available")
 		case <-k.closed.Done():
-			return k.closed.Err()
+			return 0, k.closed.Err()
 		}
-		k.wait(e.Container, refused)
-		if refused == nil {
-			return nil
+		k.wait(e.Container, got.refused)
+		if got.refused == nil {
+			return max(e.Min, got.limit), nil
 		}
 		select {
 		case <-time.After(askAgain):
 		case <-ending:
-			return fmt.Errorf("ended before its memory was available: %w", refused)
+			return 0, fmt.Errorf("ended before its memory was available: %w", got.refused)
 		case <-k.closed.Done():
-			return k.closed.Err()
+			return 0, k.closed.Err()
 		}
 	}
 }
@@ -290,7 +307,7 @@ func (k *Keeper) adopt() {
 	for _, n := range k.found {
 		k.takeNews(n, &in)
 	}
-	k.found = nil
+	k.found, in.Comebacks = nil, k.backs.read()
 	k.decide(in)
 }
 
@@ -378,7 +395,7 @@ func (k *Keeper) takeNews(n news, in *memory.Input) {
 			k.keep(n.of, n.started)
 		}
 	case n.request != nil:
-		k.answers[n.request.Container] = n.answer
+		k.answers[n.request.Container] = n.admits
 		in.Requests = append(in.Requests, *n.request)
 		k.readAll(in) // reclaiming for it must be judged by current readings
 	case n.changed != nil:
@@ -388,6 +405,7 @@ func (k *Keeper) takeNews(n news, in *memory.Input) {
 		if c, ok := k.kept[n.of.ID]; ok {
 			if n.outcome.Limit > 0 {
 				c.limit = n.outcome.Limit
+				k.noteForKill(c) // also if it cannot be read any more
 			}
 			c.deaf = 0
 			k.read(n.of.ID, false, in)
@@ -411,12 +429,13 @@ func (k *Keeper) keep(c *Container, s *memory.Started) {
 	if err != nil {
 		return // it is about to end
 	}
-	k.kept[c.ID] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: max(s.Limit, s.Min),
+	limit := max(s.Limit, s.Min, limitOf(c.Group))
+	k.kept[c.ID] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: limit,
 		suspended: s.Suspended, due: time.Now(), alert: time.Now().Add(alert)}
 	k.note(c, s.Suspended, memory.Reason{})
+	k.noteForKill(k.kept[c.ID])
 	k.byGroup[c.Group] = c.ID
 	k.kept[c.ID].blind = len(k.watcher.Add(c.Group)) == 0
-	limit := k.kept[c.ID].limit
 	k.owner.Go(func() { k.listen(c, s.Envelope, limit) })
 }
 
@@ -488,7 +507,7 @@ func (k *Keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 		Swap: resource.Amount(held.SwapBytes), SwapTraffic: c.traffic, Pressed: pressed,
 		Locked: resource.Amount(held.LockedBytes),
 		Mapped: resource.Amount(mapped), Refaulted: c.refaulted, Worked: c.worked})
-	k.noteLocked(id, held.LockedBytes)
+	k.noteForKill(c)
 }
 
 // dispatch hands an action of the memory manager to a goroutine, which calls perform. Only answers to containers that
@@ -496,16 +515,16 @@ func (k *Keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 func (k *Keeper) dispatch(a memory.Action) {
 	switch a.Kind {
 	case memory.Admit, memory.Refuse:
-		if answer, ok := k.answers[a.Container]; ok {
+		if admits, ok := k.answers[a.Container]; ok {
 			delete(k.answers, a.Container)
 			if a.Kind == memory.Admit {
 				k.cameBack(a.Container)
 			}
-			var refused error
+			got := answer{limit: a.Limit}
 			if a.Kind == memory.Refuse {
-				refused = fmt.Errorf("memory is not available: %s", k.swap.explain(a.Reason))
+				got = answer{refused: refusal(&a, k.swap.explain(a.Reason))}
 			}
-			answer <- refused
+			admits <- got
 		}
 		return
 	}
@@ -523,7 +542,23 @@ func (k *Keeper) dispatch(a memory.Action) {
 	k.logAction(&a, was, c.suspended)
 	envelope := c.envelope // as it was decided for: a resize replaces it
 	k.headStart(c.container, envelope, a)
-	k.owner.Go(func() { k.perform(c.container, envelope, a) })
+	save := func() {}
+	if a.Kind == memory.Kill {
+		save = k.backs.take(k.manager.Comebacks())
+	}
+	k.owner.Go(func() {
+		save() // before the next run can ask for memory
+		k.perform(c.container, envelope, a)
+	})
+}
+
+// refusal says why a container does not start. Its task may have been requeued.
+func refusal(a *memory.Action, why string) error {
+	if a.Limit > 0 {
+		return fmt.Errorf("memory is not available: it was requeued, and waits until it can have %s: %s",
+			resource.FormatMemory(a.Limit), why)
+	}
+	return fmt.Errorf("memory is not available: %s", why)
 }
 
 // logAction logs an action. Suspensions, resumptions and kills are for operators; sizes change many times a second.
@@ -532,6 +567,8 @@ func (k *Keeper) logAction(a *memory.Action, was, suspended bool) {
 	switch {
 	case a.Kind == memory.Kill:
 		message = "killing container for memory"
+	case a.Kind == memory.End:
+		message = "ending container for want of memory"
 	case suspended && !was:
 		message = "suspending container"
 	case was && !suspended:
@@ -551,7 +588,7 @@ func (k *Keeper) note(c *Container, suspended bool, why memory.Reason) {
 	id := c.ID
 	old, known := k.state[id]
 	s := keptState{suspended: suspended, why: why.Words(), since: time.Now()}
-	if s.locked = old.locked; known && old.suspended == suspended {
+	if s.locked, s.fullGrown, s.beyond = old.locked, old.fullGrown, old.beyond; known && old.suspended == suspended {
 		s.since = old.since
 	}
 	if suspended && known && old.suspended {
@@ -560,17 +597,23 @@ func (k *Keeper) note(c *Container, suspended bool, why memory.Reason) {
 	k.state[id] = s
 }
 
-// noteLocked keeps the amount of locked memory, for when the kernel kills.
-func (k *Keeper) noteLocked(id cluster.ContainerID, bytes int64) {
+// noteForKill keeps what says why the kernel kills, if it does: how much memory the programs locked, whether the
+// container has all that it may have, and what it holds beyond that in swap.
+func (k *Keeper) noteForKill(c *kept) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if s, ok := k.state[id]; ok && s.locked != bytes {
-		s.locked = bytes
+	id, locked, full, beyond := c.container.ID, c.held.LockedBytes, c.limit >= c.envelope.Max, ""
+	if holds := resource.Amount(c.held.InMemory() + c.held.SwapBytes); c.held.SwapBytes > 0 && holds > c.limit {
+		beyond = fmt.Sprintf("it held %s with what was in swap, and could hold %s", resource.FormatMemory(holds),
+			resource.FormatMemory(c.limit))
+	}
+	if s, ok := k.state[id]; ok && (s.locked != locked || s.fullGrown != full || s.beyond != beyond) {
+		s.locked, s.fullGrown, s.beyond = locked, full, beyond
 		k.state[id] = s
 	}
 }
 
-// WhyKilled says why a container was killed a moment ago although there is swap; empty if that is not known.
+// WhyKilled says why the kernel killed in a container a moment ago; empty if that is not known.
 func (k *Keeper) WhyKilled(id cluster.ContainerID) string {
 	const lately = 10 * time.Second
 	k.mu.Lock()
@@ -580,10 +623,21 @@ func (k *Keeper) WhyKilled(id cluster.ContainerID) string {
 	case s.locked > int64(brim):
 		return fmt.Sprintf("its programs had locked %s, which cannot go to swap",
 			resource.FormatMemory(resource.Amount(s.locked)))
+	case s.beyond != "" && k.swap.removed(lately):
+		return "swap was removed: " + s.beyond
+	case s.fullGrown:
+		return "it had all the memory that it may have"
 	case time.Since(time.Unix(0, k.swapFull.Load())) < lately:
-		return "swap was full"
+		return "nothing could go to swap"
 	}
-	return ""
+	return s.beyond
+}
+
+// AtQuota is that of the manager.
+func (k *Keeper) AtQuota(id cluster.ContainerID) resource.Amount {
+	k.deciding.Lock()
+	defer k.deciding.Unlock()
+	return k.manager.AtQuota(id)
 }
 
 // Describe adds the manager's state to a reading.

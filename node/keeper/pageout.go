@@ -29,6 +29,32 @@ type outing struct {
 	stop   context.CancelFunc // of the move under way, nil if there is none
 }
 
+// order takes the newest order, which ends a move the other way, and reports whether a goroutine moves the memory
+// already.
+func (o *outing) order(want bool) (moving bool) {
+	moving = o.moving
+	if o.moving = true; o.wanted != want && o.stop != nil {
+		o.stop()
+	}
+	o.wanted = want
+	return moving
+}
+
+// begin returns where the memory is to be moved; stop ends the move.
+func (o *outing) begin(stop context.CancelFunc) (want bool) {
+	o.stop = stop
+	return o.wanted
+}
+
+// end ends a move, and reports whether the memory is where the newest order wants it.
+func (o *outing) end(was bool) bool {
+	o.stop = nil
+	if o.wanted == was {
+		o.moving = false
+	}
+	return !o.moving
+}
+
 // errOut is the answer to an action of the memory manager that was ordered before the container's memory was paged out.
 var errOut = errors.New("its memory is being paged out")
 
@@ -49,11 +75,7 @@ func (k *Keeper) wantOut(c *Container, want bool) {
 		return
 	}
 	c.ordering.Lock()
-	begun := c.outing.moving
-	if c.outing.moving = true; c.outing.wanted != want && c.outing.stop != nil {
-		c.outing.stop()
-	}
-	c.outing.wanted = want
+	begun := c.outing.order(want)
 	c.ordering.Unlock()
 	if !begun {
 		k.owner.Go(func() { k.moveMemory(c) })
@@ -70,8 +92,7 @@ func (k *Keeper) moveMemory(c *Container) {
 	for {
 		c.ordering.Lock()
 		ctx, cancel := context.WithCancel(k.closed)
-		want := c.outing.wanted
-		c.outing.stop = cancel
+		want := c.outing.begin(cancel)
 		c.ordering.Unlock()
 		ended := make(chan struct{})
 		go func() {
@@ -92,13 +113,11 @@ func (k *Keeper) moveMemory(c *Container) {
 		cancel()
 		<-ended
 		c.ordering.Lock()
-		c.outing.stop = nil
-		if c.outing.wanted == want {
-			c.outing.moving = false
-			c.ordering.Unlock()
+		done := c.outing.end(want)
+		c.ordering.Unlock()
+		if done {
 			return
 		}
-		c.ordering.Unlock()
 	}
 }
 
@@ -340,15 +359,15 @@ func (k *Keeper) out(ctx context.Context, c *Container, limit resource.Amount) (
 func (k *Keeper) comeBack(ctx context.Context, c *Container) (e memory.Envelope, err error) {
 	for {
 		e = c.sized()
-		answer := make(chan error, 1)
-		k.tell(news{request: &memory.Request{Envelope: e}, answer: answer})
+		admits := make(chan answer, 1)
+		k.tell(news{request: &memory.Request{Envelope: e}, admits: admits})
 		select {
-		case refused := <-answer:
-			if refused == nil {
+		case got := <-admits:
+			if got.refused == nil {
 				k.noWait(c.ID)
 				return e, nil
 			}
-			k.wait(c.ID, fmt.Errorf("waits for its memory, which was paged out: %w", refused))
+			k.wait(c.ID, fmt.Errorf("waits for its memory, which was paged out: %w", got.refused))
 		case <-ctx.Done():
 			return e, ctx.Err()
 		}

@@ -99,7 +99,8 @@ func (p *played) Answer(id cluster.ContainerID, decision cluster.DecisionID, det
 	p.t.Logf("decision %d of container %s: %s %v", decision, id, detail, err)
 }
 
-func (p *played) Preempt(id cluster.ContainerID) { p.t.Errorf("container %s is to end", id) }
+func (p *played) Preempt(id cluster.ContainerID, _ string) { p.t.Errorf("container %s is to end", id) }
+func (p *played) Starve(id cluster.ContainerID, _ string)  { p.t.Errorf("container %s is to end", id) }
 
 func (p *played) Remaining() resource.Amount { return 0 }
 

@@ -231,6 +231,9 @@ func (c *Container) Stopped() Party {
 // disk, bytes per second for reads and for writes each; 0 is no bound.
 func (c *Container) SuspendedFor() (total time.Duration, bound int64) { return c.stood.read() }
 
+// CPU returns the CPU that the container is granted now, millicores: its weight, and its quota unless it may use more.
+func (c *Container) CPU() resource.Amount { return c.stood.granted() }
+
 // Rest is how a container is to be while it has no keeper, or before it has one.
 type Rest struct {
 	Grant    resource.Vector

@@ -4,17 +4,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/node/cgroup"
 )
 
-// stood adds up how long a container has stood still because its stance says so, and has the bound on its disk: a
-// program teaches nothing while it is kept from running or from transferring.
+// stood adds up how long a container has stood still because its stance says so, and has the bound on its disk and its
+// share of the cores: a program teaches less than it needs while it is kept from running or from transferring.
 type stood struct {
 	mu    sync.Mutex
 	still bool
-	since time.Time     // when it stopped
-	total time.Duration // before
-	bound int64         // bytes per second that the kernel lets it read, and the same for writes; 0 is no bound
+	since time.Time       // when it stopped
+	total time.Duration   // before
+	bound int64           // bytes per second that the kernel lets it read, and the same for writes; 0 is no bound
+	share resource.Amount // of CPU, granted
 }
 
 // note takes in the stance that a container has from now on. Without a freezer and a CPU controller, the container
@@ -31,7 +33,7 @@ func (s *stood) note(of *stance, g *cgroup.Group) {
 	case s.still && !still:
 		s.total += now.Sub(s.since)
 	}
-	s.still, s.bound = still, 0
+	s.still, s.bound, s.share = still, 0, of.grant[resource.CPU]
 	if rate, ok := of.disk.Rate.Get(); ok && rate < cgroup.NoLimit && of.disk.Device != "" {
 		s.bound = rate
 	}
@@ -46,4 +48,11 @@ func (s *stood) read() (total time.Duration, bound int64) {
 		total += time.Since(s.since)
 	}
 	return total, s.bound
+}
+
+// granted returns the CPU that the container is granted now, millicores.
+func (s *stood) granted() resource.Amount {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.share
 }

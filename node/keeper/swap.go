@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/memory"
@@ -27,6 +28,8 @@ type gauge struct {
 	failed  bool          // the last read failed, which was logged
 	spent   bool          // the budget was spent at the last read, which was logged
 	none    bool          // no device was in use at the last read
+	total   atomic.Int64  // size of the swap at the last read, bytes
+	shrank  atomic.Int64  // when it was last seen to have become less, ns
 	saved   chan struct{} // closed when everything is counted and saved
 	// The use of all groups, and the part of it that containers do not use; nil if that cannot be read.
 	all, apart *cgroup.Gauge
@@ -120,8 +123,35 @@ func (g *gauge) measure() (swap.Room, error) {
 		}
 		spare = memory.Available - g.promised()
 	}
-	g.takes = swap.FreeOn(devices, spare)
-	return swap.RoomOn(devices, spare, left, bounded), nil
+	leaving := g.leaving(devices)
+	g.takes = max(0, swap.FreeOn(devices, spare)-leaving)
+	room := swap.RoomOn(devices, spare, left, bounded)
+	room.Bytes = max(0, room.Bytes-leaving)
+	return room, nil
+}
+
+// leaving returns the room of devices that are being turned off, bytes: they are listed until the last page is back,
+// and nothing more goes there. It notes whether swap has become less.
+func (g *gauge) leaving(devices []swap.Device) (room resource.Amount) {
+	total, ok := g.machine.Total()
+	if !ok {
+		return 0
+	}
+	if was := g.total.Swap(int64(total)); int64(total) < was {
+		g.shrank.Store(time.Now().UnixNano())
+	}
+	for i := range devices {
+		if devices[i].On {
+			room += devices[i].Size
+		}
+	}
+	return max(0, room-total)
+}
+
+// removed reports whether swap has become less lately, or is about to.
+func (g *gauge) removed(lately time.Duration) bool {
+	total, ok := g.machine.Total()
+	return ok && int64(total) < g.total.Load() || time.Since(time.Unix(0, g.shrank.Load())) < lately
 }
 
 // swapOutlook is how much may still be swapped out, and what bounds that.

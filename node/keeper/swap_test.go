@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -88,6 +89,33 @@ func TestSwapRoom(t *testing.T) {
 	s.expect(g, 0) // It is unknown how much would be written.
 	s.wrote(mib)
 	s.expect(g, gib-gib/10)
+}
+
+// TestRoomWhileSwapIsRemoved: a device that is being turned off is listed until its last page is back, and has no room
+// meanwhile. That swap has become less is known, also right before it is read.
+func TestRoomWhileSwapIsRemoved(t *testing.T) {
+	const mib = resource.MiB
+	s := newSwapping(t, "/a file 1048576 0 -2\n/b file 1048576 262144 -3\n", 0)
+	total := func(kib int) {
+		s.put("proc/meminfo", fmt.Sprintf("MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\nSwapTotal: %d kB\n", kib))
+	}
+	total(2 << 20)
+	g := s.gauge(t.Context())
+	s.expect(g, 1792*mib-2048*mib/10)
+	if g.removed(0) {
+		t.Error("swap is removed that is not")
+	}
+	total(1<<20 + 256<<10) // of b, what is not back
+	if !g.removed(0) {
+		t.Error("swap that is being removed is not")
+	}
+	s.expect(g, 1024*mib-2048*mib/10)
+	s.put("proc/swaps", "Filename Type Size Used Priority\n/a file 1048576 0 -2\n")
+	total(1 << 20)
+	s.expect(g, 1024*mib-1024*mib/10)
+	if !g.removed(time.Minute) || g.removed(0) {
+		t.Error("swap that was removed a moment ago is not, or still is")
+	}
 }
 
 func TestWriteBudget(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,10 +51,6 @@ func (c *Container) Close() error {
 	return c.root.Remove(ctx)
 }
 
-// enter is a shell script that joins the groups named by its first arguments, up to --, and executes the rest. Memory
-// that the shell used before stays charged to the group in which it was started.
-const enter = `while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"`
-
 // Run implements Runner. The program's memory is not swapped out.
 func (c *Container) Run(ctx context.Context, memory resource.Amount) (m Measurement, err error) {
 	return c.RunTold(ctx, memory, memory, 0)
@@ -81,15 +76,11 @@ func (c *Container) RunTold(ctx context.Context, told, memory, swap resource.Amo
 		return m, err
 	}
 	c.dropFiles(filled.Args)
-	cmd := exec.CommandContext(ctx, "/bin/sh",
-		append([]string{"-c", enter, "sh"}, append(append(group.JoinFiles(), "--"), filled.Args...)...)...)
+	cmd := group.Command(ctx, filled.Args...)
 	cmd.Env, cmd.Dir = slices.Clone(c.env), c.dir
 	for name, value := range cluster.WithSize(nil, c.env, c.cpu) { // as a job of this size has them
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	// An interrupt must end the children of the program, too.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return group.Kill(context.Background()) }
 	var said tail
 	cmd.Stderr = &said
 	before, known := BusyTime()

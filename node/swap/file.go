@@ -134,14 +134,21 @@ var noSwapOn = map[int64]string{
 	0xff534d42:                 "swapping over SMB can need memory to free memory",
 }
 
-// A swap file must leave this share of its disk free, and at least marginLeast.
+// A swap file must leave this share of its disk free, at least marginLeast, and at most marginMost: a twentieth of a
+// large disk would refuse a small swap file while tens of GiB are free.
 const (
 	marginShare = 20 // 1 / this share
 	marginLeast = resource.GiB
+	marginMost  = 8 * resource.GiB
 )
 
+// margin returns what a swap file must leave free of a disk with total bytes.
+func margin(total resource.Amount) resource.Amount {
+	return min(max(total/marginShare, marginLeast), marginMost)
+}
+
 func checkDisk(dir string, size, total, free resource.Amount) error {
-	margin := max(total/marginShare, marginLeast)
+	margin := margin(total)
 	if size > free-margin {
 		return refuse("size %s: the file system of %s has %s free, of which %s must stay free", resource.FormatMemory(size),
 			dir, resource.FormatMemory(free), resource.FormatMemory(margin))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -302,7 +303,7 @@ func (l *Ledger) remove(ctx context.Context, e *entry) error {
 		if err := l.checkFits(devices, at); err != nil {
 			return err
 		}
-		if err := turnOffUnless(ctx, e.Path); err != nil {
+		if err := l.turnOff(ctx, e.Path); err != nil {
 			return fmt.Errorf("stop swapping to %s: %w", e.Path, err)
 		}
 	}
@@ -333,6 +334,41 @@ func (l *Ledger) checkFits(devices []Device, at int) error {
 			"first", devices[at].Path, resource.FormatMemory(used), resource.FormatMemory(max(0, available-margin)))
 	}
 	return nil
+}
+
+// turnOff is turnOffUnless, again where pages did not fit the limit of their control group: the kernel then kills a
+// program there, gives up, and swaps on. What the program had in swap is free as soon as it is gone.
+func (l *Ledger) turnOff(ctx context.Context, path string) error {
+	const pause, tries = 100 * time.Millisecond, 50
+	left := l.used(path)
+	for try := 0; ; try++ {
+		err := turnOffUnless(ctx, path)
+		if !errors.Is(err, unix.ENOMEM) {
+			return err
+		}
+		if now := l.used(path); now < left {
+			left, try = now, 0
+		}
+		if try >= tries {
+			return fmt.Errorf("%s do not come back into memory: %w", resource.FormatMemory(left), err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// used is what a device that is on holds, bytes.
+func (l *Ledger) used(path string) resource.Amount {
+	devices, _ := l.machine.Devices()
+	for i := range devices {
+		if devices[i].Path == path {
+			return devices[i].Used
+		}
+	}
+	return 0
 }
 
 // turnOffUnless is TurnOff until ctx ends.

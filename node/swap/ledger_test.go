@@ -39,8 +39,8 @@ func newLedger(t *testing.T) *Ledger {
 	if why, bad := noSwapOn[int64(s.Type)]; bad {
 		t.Skipf("needs a folder on a disk: %s", why)
 	}
-	if free := resource.Amount(s.Bavail) * resource.Amount(s.Bsize); free < resource.Amount(s.Blocks)*resource.Amount(
-		s.Bsize)/marginShare+2*marginLeast {
+	block := resource.Amount(s.Bsize)
+	if resource.Amount(s.Bavail)*block < margin(resource.Amount(s.Blocks)*block)+2*resource.GiB {
 		t.Skipf("needs room on the disk of %s", dir)
 	}
 	l := NewLedger(Machine{}, dir)
@@ -281,8 +281,10 @@ func TestMargin(t *testing.T) {
 	}{
 		{gib, 10 * gib, 2 * gib, true},
 		{gib + 1, 10 * gib, 2 * gib, false},
-		{10 * gib, 1000 * gib, 60 * gib, true},
-		{10*gib + 1, 1000 * gib, 60 * gib, false},
+		{10 * gib, 100 * gib, 15 * gib, true},
+		{10*gib + 1, 100 * gib, 15 * gib, false},
+		{10 * gib, 1000 * gib, 18 * gib, true}, // a large disk
+		{10*gib + 1, 1000 * gib, 18 * gib, false},
 		{mib, 10 * gib, 0, false},
 	} {
 		if err := checkDisk("/", c.size, c.total, c.free); (err == nil) != c.ok {

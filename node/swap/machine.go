@@ -180,6 +180,13 @@ func (m Machine) Memory() (Memory, error) {
 	return Memory{Total: total - huge, HugePages: huge, Available: resource.Amount(info["MemAvailable:"])}, nil
 }
 
+// Total is the size of the swap that the kernel swaps to, bytes; ok is false if that is unknown. Of a device that is
+// being turned off, it has what is not back in memory.
+func (m Machine) Total() (bytes resource.Amount, ok bool) {
+	total, ok := parseKeyed(m.text("proc/meminfo"))["SwapTotal:"]
+	return resource.Amount(total), ok
+}
+
 // boot identifies the run of the kernel: it changes with a restart.
 func (m Machine) boot() string { return m.text("proc/sys/kernel/random/boot_id") }
 

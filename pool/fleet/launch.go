@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +25,10 @@ type launched struct {
 	served     bool          // it has run a task, as far as that is known
 	ordered    string        // why it was ordered to end; empty if it was not
 	orderedAt  time.Time
-	cancel     bool // its job is to be cancelled
-	cancelling bool // its job is being cancelled
+	quiet      bool  // it runs no task of its pool: it is idle, or serves an application that starts its own
+	memory     int64 // of its processes, as measured while it was quiet; 0 is unknown
+	cancel     bool  // its job is to be cancelled
+	cancelling bool  // its job is being cancelled
 }
 
 func ownUID() uint32 { return uint32(os.Geteuid()) }
@@ -285,7 +288,7 @@ func (p *Pools) ended(h *held, l *launched, j *api.Job) {
 	}
 	p.forget(h, l)
 	how := howEnded(j)
-	served, _ := h.pool.Left(p.ctx, l.number, how)
+	served, _ := h.pool.Left(p.ctx, l.number, l.cause(j), how)
 	byItself := l.ordered == "" && (j.Status == cluster.StatusFailed || j.Status == cluster.StatusSucceeded)
 	if !byItself || served || l.served || !j.Started.IsZero() && j.Finished.Sub(j.Started) > youngest {
 		return
@@ -296,6 +299,20 @@ func (p *Pools) ended(h *held, l *launched, j *api.Job) {
 			cmp.Or(how, "its program ended by itself"), j.ID))
 	p.log.Warn("an executor ended before it ran a task", "pool", h.record.Spec.Name, "owner", h.record.ref().User,
 		"executor", l.number, "job", j.ID, "reason", j.Detail, "again_in", h.backoff.holds(now))
+}
+
+// cause is why the job of an executor has ended. What a pool or a user has ordered is not the fault of what ran.
+func (l *launched) cause(j *api.Job) executor.Cause {
+	outOfMemory := func(t api.Task) bool {
+		return t.Outcome == cluster.OutOfMemory || t.Outcome == cluster.Failed && t.Exit != nil && t.Exit.OOMKills > 0
+	}
+	switch {
+	case slices.ContainsFunc(j.Tasks, outOfMemory):
+		return executor.CauseMemory
+	case l.ordered != "" || j.Status == cluster.StatusCancelled:
+		return executor.CauseTaken
+	}
+	return executor.CauseLost
 }
 
 // howEnded says how the process of an executor has ended; empty if it ended by itself, without a failure.

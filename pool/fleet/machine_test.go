@@ -56,6 +56,7 @@ type machine struct {
 	pressures chan live.Pressure
 	results   map[api.PoolRef]int
 	can       cluster.Capabilities
+	uses      int64 // memory that the processes of each job have, bytes
 }
 
 // running is a job of the machine.
@@ -337,11 +338,17 @@ func (m *machine) Jobs(context.Context) (all []api.Job, err error) {
 }
 
 // Job implements Jobs.
-func (m *machine) Job(_ context.Context, id cluster.JobID, _ bool) (api.Job, error) {
+func (m *machine) Job(_ context.Context, id cluster.JobID, usage bool) (api.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if j := m.jobs[id]; j != nil {
-		return j.Job, nil
+		out := j.Job
+		if usage && len(j.Tasks) > 0 {
+			anonymous, swap := m.uses/2, m.uses/2
+			out.Tasks = slices.Clone(j.Tasks)
+			out.Tasks[0].Usage = &cluster.Reading{Anonymous: &anonymous, Swap: &swap}
+		}
+		return out, nil
 	}
 	return api.Job{}, api.Errorf(api.NotFound, "job %d: there is none", id)
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,6 +28,7 @@ func (p *Pools) follow() {
 	p.begin.Do(func() {
 		p.beside.Go(p.followJobs)
 		p.beside.Go(p.followPressure)
+		p.beside.Go(p.followMemory)
 		p.beside.Go(p.manage)
 	})
 }
@@ -204,6 +206,10 @@ func (h *held) members(now time.Time, w *pool.Wanted) (all []member) {
 			if r.Busy {
 				m.stage = busy
 			}
+			if e.quiet = !r.Busy || r.Serves; !e.quiet {
+				e.memory = 0
+			}
+			m.memory = cmp.Or(resource.Amount(e.memory), m.memory)
 			if r.Tasks > 0 {
 				h.backoff.worked(number)
 			}

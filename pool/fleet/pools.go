@@ -97,13 +97,19 @@ type held struct {
 	ended     chan struct{} // closed once a removed pool has ended
 }
 
-// Open reads the definitions of pools, and finds the executors that earlier daemons launched. Nothing is launched
-// before the pools know which of them are still there.
-func Open(c Config) (p *Pools, err error) {
+// complete fills in what has a default.
+func (c *Config) complete() {
 	if c.LookUp == nil {
 		c.LookUp = user.LookupId
 	}
-	p = &Pools{config: c, log: cmp.Or(c.Log, slog.Default()), dirty: make(chan struct{}, 1),
+	c.Log = cmp.Or(c.Log, slog.Default())
+}
+
+// Open reads the definitions of pools, and finds the executors that earlier daemons launched. Nothing is launched
+// before the pools know which of them are still there.
+func Open(c Config) (p *Pools, err error) {
+	c.complete()
+	p = &Pools{config: c, log: c.Log, dirty: make(chan struct{}, 1),
 		pools: map[api.PoolRef]*held{},
 		rooms: map[api.Owner]*pool.Room{}, jobs: map[cluster.JobID]api.Job{}, uses: map[cluster.JobID]use{},
 		fewer: make(chan struct{})}
@@ -299,8 +305,6 @@ func (p *Pools) hasRoom(s *api.PoolSpec) error {
 	case s.Memory > c[resource.Memory]:
 		return api.Errorf(api.Invalid, "pool %q memory %s: must be at most %s, what bellows manages", s.Name,
 			resource.FormatMemory(s.Memory), resource.FormatMemory(c[resource.Memory]))
-	case s.Class == cluster.Flex && can.Swap != "":
-		return api.Errorf(api.Conflict, "pool %q class flex: needs swap, and %s, or use class regular", s.Name, can.Swap)
 	}
 	return nil
 }

@@ -312,15 +312,7 @@ func TestPutIsRefused(t *testing.T) {
 			!strings.Contains(err.Error(), "cpus 3 cores: must be at most 2 cores") {
 			t.Errorf("three cores of two: %v", err)
 		}
-		s.CPU, s.Class = 0, cluster.Flex
-		m.can.Swap = "this machine has none: run `bellows swap create --size 4GiB`"
-		if _, err := m.pools.Put(t.Context(), ada, api.OwnerOf(ada), s); api.KindOf(err) != api.Conflict ||
-			err.Error() !=
-				"pool \"p\" class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, or use "+
-					"class regular" {
-			t.Errorf("flex executors without swap: %v", err)
-		}
-		s.Class, m.can.Files = cluster.Regular, "pods share no files with the daemon"
+		s.CPU, m.can.Files = 0, "pods share no files with the daemon"
 		if _, err := m.pools.Put(t.Context(), ada, api.OwnerOf(ada), s); api.KindOf(err) != api.Invalid ||
 			!strings.HasSuffix(err.Error(), ": pods share no files with the daemon") {
 			t.Errorf("executors without files: %v", err)
@@ -426,6 +418,28 @@ func TestRecycle(t *testing.T) {
 		}
 		if _, ever := m.count(); ever < 2 { // One may be running its next task when that is noticed.
 			t.Errorf("%d executors ran 3 tasks", ever)
+		}
+	})
+}
+
+// What counts is the memory of all processes of an executor, also while it serves an application for long: it is
+// replaced when that gives it back. An executor that has run nothing is not replaced, whatever it has.
+func TestRecycleByAllProcesses(t *testing.T) {
+	bubble(t, 8, func(t *testing.T, m *machine) {
+		m.uses = 2 << 20
+		r := m.put(ada, func(s *api.PoolSpec) { s.Min, s.Max, s.Class, s.Recycle = 1, 1, cluster.Flex, resource.MiB })
+		m.later(3 * measureEvery)
+		if n, ever := m.count(); n != 1 || ever != 1 {
+			t.Errorf("before it has run anything, there are %d executors of %d", n, ever)
+		}
+		m.enrol(r, 1)
+		m.later(2 * time.Second)
+		if _, ever := m.count(); ever != 1 {
+			t.Errorf("%d executors after a task, although nothing was measured since", ever)
+		}
+		m.later(measureEvery)
+		if n, ever := m.count(); n != 1 || ever != 2 {
+			t.Errorf("there are %d executors of %d, want another", n, ever)
 		}
 	})
 }
@@ -547,4 +561,38 @@ func TestFailedLaunchesBesideOneThatWorks(t *testing.T) {
 			t.Errorf("%d tries", tries)
 		}
 	})
+}
+
+// Why an executor has ended: what bellows or a user has ended is not the fault of what ran there, whatever its programs
+// lacked before.
+func TestCauseOfEnd(t *testing.T) {
+	ended := func(o cluster.Outcome, kills int64) api.Task {
+		return api.Task{Outcome: o, Exit: &cluster.Exit{OOMKills: kills}}
+	}
+	for _, c := range []struct {
+		name    string
+		ordered string
+		job     api.Job
+		want    executor.Cause
+	}{
+		{"it crashed", "", api.Job{Status: cluster.StatusFailed, Tasks: []api.Task{ended(cluster.Failed, 0)}},
+			executor.CauseLost},
+		{"its machine has gone", "", api.Job{Status: cluster.StatusFailed, Tasks: []api.Task{{Outcome: cluster.Lost}}},
+			executor.CauseLost},
+		{"it ended by itself", "", api.Job{Status: cluster.StatusSucceeded}, executor.CauseLost},
+		{"the kernel killed it", "", api.Job{Status: cluster.StatusFailed, Tasks: []api.Task{ended(cluster.OutOfMemory, 1)}},
+			executor.CauseMemory},
+		{"a child of it was killed, so it ended", "",
+			api.Job{Status: cluster.StatusFailed, Tasks: []api.Task{ended(cluster.Failed, 1)}}, executor.CauseMemory},
+		{"a child of it was killed, and the pool shrank", "no task needs it",
+			api.Job{Status: cluster.StatusSucceeded, Tasks: []api.Task{ended(cluster.Succeeded, 1)}}, executor.CauseTaken},
+		{"a user cancelled it", "", api.Job{Status: cluster.StatusCancelled, Tasks: []api.Task{ended(cluster.Killed, 0)}},
+			executor.CauseTaken},
+		{"the pool shrank", "others wait",
+			api.Job{Status: cluster.StatusCancelled, Tasks: []api.Task{ended(cluster.Killed, 0)}}, executor.CauseTaken},
+	} {
+		if got := (&launched{ordered: c.ordered}).cause(&c.job); got != c.want {
+			t.Errorf("%s: the cause is %s, want %s", c.name, got, c.want)
+		}
+	}
 }

@@ -71,8 +71,8 @@ func Check(s api.PoolSpec) error {
 		return fail("max_memory_bytes %d: is for executors of the class flex", s.MaxMemory)
 	case s.Idle < leastIdle || s.Idle > mostIdle:
 		return fail("idle_ns %d: must be from %d to %d", s.Idle, leastIdle, mostIdle)
-	case s.Recycle < 0:
-		return fail("recycle_bytes %d: must not be negative", s.Recycle)
+	case s.Recycle < 0 || s.Recycle > resource.MostMemory:
+		return fail("recycle_bytes %d: must be from 0 to %d", s.Recycle, resource.MostMemory)
 	case s.Recycle > 0 && s.Class != cluster.Flex && s.Recycle >= s.Memory:
 		return fail("recycle_bytes %d: must be less than its memory, %d, or it never applies", s.Recycle, s.Memory)
 	case !filepath.IsAbs(s.Dir):

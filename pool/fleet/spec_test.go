@@ -43,6 +43,8 @@ func TestCheck(t *testing.T) {
 		{func(s *api.PoolSpec) { s.MaxMemory = resource.GiB }, "class flex"},
 		{func(s *api.PoolSpec) { s.Idle = time.Millisecond }, "idle_ns 1000000: must be"},
 		{func(s *api.PoolSpec) { s.Recycle = -1 }, "recycle_bytes -1"},
+		{func(s *api.PoolSpec) { s.Class, s.Recycle = cluster.Flex, resource.MostMemory+1 },
+			"recycle_bytes 1000000000000000001: must be from 0 to 1000000000000000000"},
 		{func(s *api.PoolSpec) { s.Recycle = resource.GiB }, "recycle_bytes 1073741824: must be less"},
 		{func(s *api.PoolSpec) { s.Dir = "work" }, "dir \"work\": must be an absolute path"},
 		{func(s *api.PoolSpec) { s.Env = []string{strings.Repeat("x", mostBytes)} }, "must be at most"},

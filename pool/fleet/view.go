@@ -102,8 +102,7 @@ func (p *Pools) Detail(ctx context.Context, r api.PoolRef) (api.PoolDetail, erro
 		}
 	}
 	slices.SortFunc(d.Members, func(a, b api.PoolExecutor) int {
-		return cmp.Compare(a.Executor,
-			b.Executor)
+		return cmp.Compare(a.Executor, b.Executor)
 	})
 	return d, nil
 }

@@ -24,7 +24,7 @@ Exit codes: 0 done, 1 the work failed, 2 the input or the usage was wrong.`
 // newTree returns the program.
 func newTree() *command.Tree {
 	t := command.NewTree("bellows-lab", "Study how bellows shares memory", rootLong)
-	t.Add("", experimentCommand(), compareCommand(), demandCommand(), modelCommand(),
+	t.Add("", experimentCommand(), compareCommand(), demandCommand(), firstuseCommand(), modelCommand(),
 		command.NewVersionCommand())
 	return t
 }

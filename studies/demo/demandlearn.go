@@ -177,7 +177,7 @@ func (l *learned) remember(ctx context.Context, s *sandbox.Session) error {
 	for i := range l.Alone {
 		a := &l.Alone[i]
 		if err := s.Store.PutLearned(ctx, store.App{UID: as.UID, User: as.User, Name: a.Name, Learned: a.Forecast,
-			LearnedAt: 1}); err != nil {
+			LearnedAt: 1}, store.Lessons{}); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/studies/experiments/bellows"
 	"github.com/bellows-rm/bellows/studies/experiments/ecs"
 	"github.com/bellows-rm/bellows/studies/experiments/lab"
 	"github.com/bellows-rm/bellows/studies/experiments/mira"
@@ -144,7 +145,7 @@ func TestDeclared(t *testing.T) {
 		}
 	}
 	if runs := len(yarnme.Runs) + len(pufferfish.Runs) + len(prophet.Runs) + len(ecs.Runs) +
-		len(mira.Runs) + len(prediction.Runs); len(seen) != runs {
+		len(mira.Runs) + len(bellows.Runs) + len(prediction.Runs); len(seen) != runs {
 		t.Errorf("%d experiments are declared, and %d can be run", len(seen), runs)
 	}
 	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnme.Runs),

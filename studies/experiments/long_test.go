@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/studies/experiments/bellows"
 	"github.com/bellows-rm/bellows/studies/experiments/lab"
 	"github.com/bellows-rm/bellows/studies/experiments/prophet"
 	"github.com/bellows-rm/bellows/studies/experiments/yarnme"
@@ -44,6 +45,13 @@ var longOnes = map[string]long{
 	"yarn-me/fig7c": {10, []func([4]float64) lab.Claim{
 		func(n [4]float64) lab.Claim { return yarnme.Fig7cReduced(n[1]) },
 		func(n [4]float64) lab.Claim { return yarnme.Fig7cOthers(n[1]) },
+	}},
+	"bellows/ablation": {1, []func([4]float64) lab.Claim{
+		func(n [4]float64) lab.Claim { return bellows.OwnGround(int(n[0]), int(n[1])) },
+		func(n [4]float64) lab.Claim { return bellows.Meet(int(n[0]), int(n[1])) },
+		func(n [4]float64) lab.Claim { return bellows.Counts(int(n[0]), int(n[1])) },
+		func(n [4]float64) lab.Claim { return bellows.Harmless(int(n[0]), int(n[1])) },
+		func(n [4]float64) lab.Claim { return bellows.Acts(int(n[0])) },
 	}},
 	"prophet/fig11": {1, []func([4]float64) lab.Claim{
 		func(n [4]float64) lab.Claim { return prophet.Fig11Claims(n[0], 0)[0] },
@@ -79,7 +87,7 @@ func compareLong(t *testing.T, e *lab.Experiment) {
 	if !*remake {
 		return
 	}
-	part, err := l.firstTraces(t, e, lab.Settings{Seed: stored.Seed, Full: stored.Full})
+	part, err := l.firstTraces(t, e, lab.Settings{Seed: stored.Seed, Full: stored.Full, Data: sharedData})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellows-rm/bellows/studies/experiments/bellows"
 	"github.com/bellows-rm/bellows/studies/experiments/ecs"
 	"github.com/bellows-rm/bellows/studies/experiments/lab"
 	"github.com/bellows-rm/bellows/studies/experiments/mira"
@@ -19,7 +20,7 @@ import (
 func All() []lab.Experiment {
 	return slices.Concat(yarnme.Paper.Experiments(yarnme.Runs), pufferfish.Paper.Experiments(pufferfish.Runs),
 		prophet.Paper.Experiments(prophet.Runs), ecs.Paper.Experiments(ecs.Runs), mira.Paper.Experiments(mira.Runs),
-		prediction.Paper.Experiments(prediction.Runs))
+		bellows.Paper.Experiments(bellows.Runs), prediction.Paper.Experiments(prediction.Runs))
 }
 
 // Find returns the experiments that match a name or a pattern such as "yarn-me/*"; "yarn-me/..." matches all below

@@ -69,18 +69,20 @@ func breathing(t *testing.T) []chart.Series {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = sim.Run(sim.Config{Nodes: sim.Uniform(1, resource.Of(8*resource.Core, 64*resource.GB)), Machine: machine,
-		Flex: sim.Flex{Manager: memory.Paper(), Look: 2 * time.Second}, ObserveContainers: func(m sim.ContainerMemory) {
-			if m.Class == cluster.Regular {
-				return
-			}
-			for _, of := range []struct {
-				s     *chart.Series
-				bytes resource.Amount
-			}{{&set, m.WorkingSet}, {&limit, m.Limit}, {&resident, m.Resident}} {
-				of.s.X, of.s.Y = append(of.s.X, m.At.Sub(0).Minutes()), append(of.s.Y, float64(of.bytes)/gb)
-			}
-		}}, w, fifo)
+	c := sim.Config{Nodes: sim.Uniform(1, resource.Of(8*resource.Core, 64*resource.GB)), Machine: machine,
+		Flex: sim.Flex{Manager: memory.Paper(), Look: 2 * time.Second}}
+	c.ObserveContainers = func(m sim.ContainerMemory) {
+		if m.Class == cluster.Regular {
+			return
+		}
+		for _, of := range []struct {
+			s     *chart.Series
+			bytes resource.Amount
+		}{{&set, m.WorkingSet}, {&limit, m.Limit}, {&resident, m.Resident}} {
+			of.s.X, of.s.Y = append(of.s.X, m.At.Sub(0).Minutes()), append(of.s.Y, float64(of.bytes)/gb)
+		}
+	}
+	_, err = sim.Run(c, w, fifo)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@
 //     life of 48 h, plus 15 %; then 1.2 times as much, at least 100 MiB more, as in the vertical autoscaler of
 //     Kubernetes, which follows it.
 //   - bellows: profile.History.Reserve with the process as application and the bytes read as input, and
-//     profile.Reservation.After for what follows an attempt that failed. All constants are those of package profile.
+//     cluster.Reservation.After for what follows an attempt that failed. All constants are those of package profile.
 //
 // Left out: KS+ and k-Segments, which need curves of memory over time that the data does not have; Witt's low-wastage
 // regression, which a general optimiser fits; Ponder.

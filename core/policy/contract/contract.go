@@ -40,6 +40,9 @@ type Traits struct {
 	Stops bool
 	// FreePageOut: it counts on memory that leaves and comes back at once and at no cost, as only a simulator can have it.
 	FreePageOut bool
+	// Renews: it renews reservations of memory that are learned while tasks run, and wants to know what these hold: see
+	// cluster.TaskHolds.
+	Renews bool
 	// Quotas: something other than room on a node, such as a quota, limits what may run. The end of a task can
 	// therefore let another task start on a different node that had room all the time.
 	Quotas bool

@@ -39,7 +39,7 @@ func pagesOut(j *cluster.Job, stage int) bool {
 
 // lineUp sets e.line to the tasks of n whose phases need more memory than they are granted, in the order in which
 // they are served.
-func (e *ecs) lineUp(now timeline.Time, n *book.NodeState) {
+func (e *Leveler) lineUp(now timeline.Time, n *book.NodeState) {
 	e.line = e.line[:0]
 	for _, t := range n.Tasks {
 		phase, grant, ok := e.phased.wants(now, t)
@@ -76,7 +76,7 @@ func grantedFor(t *book.TaskState) (phase int32, ok bool) {
 
 // serveMemory lets the phases in line begin for which n has memory, and stops the tasks of the others. It reports
 // whether something was decided.
-func (e *ecs) serveMemory(now timeline.Time, p *book.Plan, n *book.NodeState) (decided bool) {
+func (e *Leveler) serveMemory(now timeline.Time, p *book.Plan, n *book.NodeState) (decided bool) {
 	e.lineUp(now, n)
 	blocked := false
 	for i := range e.line {
@@ -125,7 +125,7 @@ func (w *inLine) reduced(most resource.Amount) resource.Amount {
 }
 
 // begin lets a task go on to its phase, with a grant.
-func (e *ecs) begin(now timeline.Time, p *book.Plan, w *inLine) (decided bool) {
+func (e *Leveler) begin(now timeline.Time, p *book.Plan, w *inLine) (decided bool) {
 	w.runs = true
 	decided = e.phased.regrant(now, p, w.task, w.phase, w.grant)
 	if w.held {
@@ -137,7 +137,7 @@ func (e *ecs) begin(now timeline.Time, p *book.Plan, w *inLine) (decided bool) {
 
 // lastEnd returns until when the tasks of n that do not wait for memory are waited for: until all have ended, or have
 // taken twice as long as was forecast; now if there is none whose end is known.
-func (e *ecs) lastEnd(now timeline.Time, s *book.Snapshot, n *book.NodeState) (last timeline.Time) {
+func (e *Leveler) lastEnd(now timeline.Time, s *book.Snapshot, n *book.NodeState) (last timeline.Time) {
 	last = now
 	for _, t := range n.Tasks {
 		if t.Steers || t.SuspendedBy&cluster.HeldByOwner != 0 ||
@@ -160,7 +160,7 @@ func (e *ecs) lastEnd(now timeline.Time, s *book.Snapshot, n *book.NodeState) (l
 // nextForMemory returns the earliest time after now at which a task of n is to be prepared for a phase, or is not
 // prepared any longer, or at which the tasks in line should have nothing to wait for any more; Never if there is
 // none.
-func (e *ecs) nextForMemory(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
+func (e *Leveler) nextForMemory(now timeline.Time, s *book.Snapshot, n *book.NodeState) timeline.Time {
 	at := timeline.Never
 	for _, t := range n.Tasks {
 		if phase, _, ok := e.phased.wants(now, t); ok && !t.Suspended {
@@ -182,7 +182,7 @@ func (e *ecs) nextForMemory(now timeline.Time, s *book.Snapshot, n *book.NodeSta
 
 // suits reports whether the next task of a job may start on n, which has room for it: no phase waits for memory
 // there, and all phases of the task would ever fit.
-func (e *ecs) suits(_ *book.Plan, j *book.JobState, n *book.NodeState) bool {
+func (e *Leveler) suits(_ *book.Plan, j *book.JobState, n *book.NodeState) bool {
 	if !e.phased.memory {
 		return true
 	}
@@ -192,7 +192,7 @@ func (e *ecs) suits(_ *book.Plan, j *book.JobState, n *book.NodeState) bool {
 }
 
 // why says why the next task of a job does not start: no node has room, or phases come first where there is.
-func (e *ecs) why(now timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
+func (e *Leveler) why(now timeline.Time, s *book.Snapshot, j *book.JobState, stage int) (cluster.Reason, bool) {
 	need, _, _ := e.phased.grant(j, stage)
 	if why, ok := s.NoRoom(need); ok || !e.phased.memory {
 		return why, ok

@@ -16,6 +16,7 @@ import (
 type phased struct {
 	off     bool // grant the ideal need
 	memory  bool // tasks whose memory can be paged out are granted the memory that their phase demands
+	weighs  bool // a grant of CPU is a weight, and not a quota
 	ahead   lookAhead
 	short   shortTasks
 	started []*book.NodeState // on which a task was started in this decision
@@ -33,14 +34,36 @@ func (d *phased) applies(j *cluster.Job, stage int) bool {
 
 // cpuIn returns what a task of a stage is granted in a phase.
 func cpuIn(j *cluster.Job, stage int, phase int32) resource.Amount {
-	return min(j.GrantIn(stage, phase)[resource.CPU], j.Stages[stage].Ideal[resource.CPU])
+	s := &j.Stages[stage]
+	return min(s.CPUIn(phase), s.Ideal[resource.CPU])
+}
+
+// The least change of a weight for another phase that was learned, as a share of what is granted, 1/leastStep, and
+// absolutely: a program that needs 1 core needs 0.97 of one in its next phase, and the order would bring it nothing.
+const leastStep, leastChange = renewedStep, resource.Core / 20
+
+// cpuOf returns what t is granted in a phase: what it has, if what the phase demands is noise of what was learned. A
+// quota follows what is demanded, because a task could not use more.
+func (d *phased) cpuOf(t *book.TaskState, phase int32) resource.Amount {
+	is := t.WantedGrant()[resource.CPU]
+	cpu := min(cpuIn(t.Job.Job, int(t.ID.Stage), phase), t.Node.Capacity[resource.CPU])
+	if d.weighs && t.Stage().Told.Samples > 0 && max(is-cpu, cpu-is) < max(is/leastStep, leastChange) {
+		return is
+	}
+	return cpu
+}
+
+// memoryByPhase reports whether tasks of a stage are granted the memory that each phase demands. A reservation that is
+// learned is that of the whole run, or renewed apart: see renewAll.
+func (d *phased) memoryByPhase(j *cluster.Job, stage int) bool {
+	return d.memory && j.Reserve == cluster.ReserveStated && pagesOut(j, stage)
 }
 
 // memoryIn returns the memory that a task of a stage is granted in a phase: what it demands, at most the ideal need,
 // if memory is granted by phase, and else the ideal need.
 func (d *phased) memoryIn(j *cluster.Job, stage int, phase int32) resource.Amount {
 	ideal := j.Stages[stage].Ideal[resource.Memory]
-	if !d.memory || !pagesOut(j, stage) {
+	if !d.memoryByPhase(j, stage) {
 		return ideal
 	}
 	return min(ideal, j.GrantIn(stage, phase)[resource.Memory])
@@ -103,7 +126,13 @@ func (d *phased) grant(j *book.JobState, stage int) (need resource.Vector, why c
 // begin starts a task with its grant.
 func (d *phased) begin(p *book.Plan, j *book.JobState, stage int, n *book.NodeState, need resource.Vector,
 	why cluster.Reason) {
-	if why.Code == cluster.FitsFirstPhase {
+	d.start(p, j, stage, n, need, why.Code == cluster.FitsFirstPhase, why)
+}
+
+// start is begin with any reason.
+func (d *phased) start(p *book.Plan, j *book.JobState, stage int, n *book.NodeState, need resource.Vector, byPhase bool,
+	why cluster.Reason) {
+	if byPhase {
 		p.StartPhased(j, stage, n, need, why)
 	} else {
 		p.StartWith(j, stage, n, need, why)
@@ -141,8 +170,8 @@ func (d *phased) wants(now timeline.Time, t *book.TaskState) (phase int32, grant
 	}
 	phase = lasting(t.Stage().Phases, phase)
 	stage := int(t.ID.Stage)
-	grant = t.WantedGrant().With(resource.CPU, min(cpuIn(t.Job.Job, stage, phase), t.Node.Capacity[resource.CPU]))
-	if d.memory {
+	grant = t.WantedGrant().With(resource.CPU, d.cpuOf(t, phase))
+	if d.memory && t.Job.Reserve == cluster.ReserveStated {
 		grant[resource.Memory] = d.memoryIn(t.Job.Job, stage, d.preparedFor(now, t, phase))
 	}
 	return phase, grant, true
@@ -197,7 +226,7 @@ func (d *phased) nextGrant(t *book.TaskState, end, now timeline.Time) timeline.T
 		if phase.Duration == 0 {
 			continue
 		}
-		if grant := resource.Of(cpuIn(t.Job.Job, stage, int32(i)), d.memoryIn(t.Job.Job, stage, int32(i))); grant != later {
+		if grant := resource.Of(d.cpuOf(t, int32(i)), d.memoryIn(t.Job.Job, stage, int32(i))); grant != later {
 			if later[resource.CPU] >= 0 {
 				next = end
 			}

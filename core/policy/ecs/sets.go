@@ -64,7 +64,7 @@ func btoi(b bool) int {
 // ask asks how to level n if its tasks will demand more than it has, and their demand fluctuates enough (Algorithm 1,
 // lines 12 to 16). While a task of n has not been launched, its forecast would move. Without new tasks it asks once
 // per interval at most.
-func (e *ecs) ask(now timeline.Time, p *book.Plan, n *book.NodeState) {
+func (e *Leveler) ask(now timeline.Time, p *book.Plan, n *book.NodeState) {
 	byPhase, fresh := false, n.Asked == nil || n.Asked.Stale || now.Sub(n.Asked.At) >= e.interval
 	for _, t := range n.Tasks {
 		if !t.Running {
@@ -91,7 +91,7 @@ func (e *ecs) ask(now timeline.Time, p *book.Plan, n *book.NodeState) {
 }
 
 // question states the problem of leveling n.
-func (e *ecs) question(now timeline.Time, s *book.Snapshot, n *book.NodeState) *question {
+func (e *Leveler) question(now timeline.Time, s *book.Snapshot, n *book.NodeState) *question {
 	groups, end, latest := e.groups(now, s, n)
 	window := min(latest.Sub(now), 2*end.Sub(now))
 	q := &question{from: now, every: max(e.interval, (window+mostIntervals-1)/mostIntervals), eta: e.eta,
@@ -118,7 +118,7 @@ func (e *ecs) question(now timeline.Time, s *book.Snapshot, n *book.NodeState) *
 
 // groups returns the groups of the tasks of n that may be moved, when the last task of n ends if none is moved, and
 // when the last one must have ended.
-func (e *ecs) groups(now timeline.Time, s *book.Snapshot, n *book.NodeState) (groups []group, end,
+func (e *Leveler) groups(now timeline.Time, s *book.Snapshot, n *book.NodeState) (groups []group, end,
 	latest timeline.Time) {
 	end, latest = now, now
 	tasks := slices.Clone(n.Tasks)
@@ -215,7 +215,7 @@ func (q *question) spread(to []resource.Amount, from, until time.Duration, cpu r
 }
 
 // fixed adds to the problem what all tasks demand that do not move. A task among them that leveling holds goes on.
-func (e *ecs) fixed(s *book.Snapshot, n *book.NodeState, q *question) {
+func (e *Leveler) fixed(s *book.Snapshot, n *book.NodeState, q *question) {
 	for _, t := range n.Tasks {
 		if slices.ContainsFunc(q.groups, func(g group) bool { return slices.Contains(g.tasks, t.ID) }) {
 			continue

@@ -10,7 +10,7 @@ import (
 // carryOut stops and resumes the tasks of n as the newest solution says. A task is stopped only if n would otherwise be
 // over-allocated meanwhile, and goes on early if n would not be: tasks may have ended earlier than forecast. changed
 // says that n has changed, so that the latter may be.
-func (e *ecs) carryOut(now timeline.Time, p *book.Plan, n *book.NodeState, changed bool) {
+func (e *Leveler) carryOut(now timeline.Time, p *book.Plan, n *book.NodeState, changed bool) {
 	for _, t := range n.Tasks {
 		if !t.Running || t.Killing || t.Steers {
 			continue
@@ -47,7 +47,7 @@ func shiftOf(a *cluster.Answer, t *book.TaskState, now timeline.Time) (shift clu
 }
 
 // collides reports whether n would be over-allocated before a time if t ran from now on.
-func (e *ecs) collides(now timeline.Time, s *book.Snapshot, n *book.NodeState, t *book.TaskState,
+func (e *Leveler) collides(now timeline.Time, s *book.Snapshot, n *book.NodeState, t *book.TaskState,
 	until timeline.Time) bool {
 	e.demand.look(now, s, n, t)
 	at, over := e.demand.over(now)
@@ -55,7 +55,7 @@ func (e *ecs) collides(now timeline.Time, s *book.Snapshot, n *book.NodeState, t
 }
 
 // keepsGoing returns the task with the largest grant of CPU of those that run on n while t stops; nil if there is none.
-func (e *ecs) keepsGoing(now timeline.Time, n *book.NodeState, t *book.TaskState) (most *book.TaskState) {
+func (e *Leveler) keepsGoing(now timeline.Time, n *book.NodeState, t *book.TaskState) (most *book.TaskState) {
 	for _, other := range n.Tasks {
 		_, held := other.HeldUntil()
 		_, stops := shiftOf(n.Leveled, other, now)

@@ -45,6 +45,9 @@ func (w *watch) collect(now timeline.Time, p *book.Plan) {
 			w.change(p.Nodes[id])
 		}
 	}
+	for _, id := range p.Changes.Holds {
+		w.list(p.Nodes[id])
+	}
 	if !w.known {
 		w.known = true
 		for _, n := range p.Nodes {

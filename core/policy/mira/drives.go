@@ -6,14 +6,16 @@ import (
 
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/timeline"
 )
 
 // askBack asks a job that starts its own tasks for the executors that it is not entitled to, or that a stage of it
-// has above what it should have. It gives them back when their tasks there have ended; until then they are its own.
-func (m *mira) askBack(p *book.Plan, a *miraApp) {
+// has above what it should have, unless it keeps them for a stage that is about to start. It gives them back when their
+// tasks there have ended; until then they are its own.
+func (m *mira) askBack(now timeline.Time, p *book.Plan, a *miraApp) {
 	j := a.job
-	if now := (asked{j.Version, j.Reservations, a.entitled}); a.asked != now {
-		a.asked = now
+	if is := (asked{j.Version, j.Reservations, a.entitled}); a.asked != is {
+		a.asked = is
 	} else {
 		return
 	}
@@ -31,7 +33,13 @@ func (m *mira) askBack(p *book.Plan, a *miraApp) {
 	for _, t := range kept {
 		stage := int(t.ID.Stage)
 		has, should := &m.have[stage-first], m.targets[stage-first]
-		if *has <= should {
+		switch {
+		case *has <= should:
+			p.KeepUntil(t.Node, 0)
+			continue
+		case left <= a.entitled && m.keepAttached(now, p, t, a):
+			*has--
+			a.asked = asked{} // Time alone changes the answer.
 			continue
 		}
 		why := cluster.BecauseStageHasMore(stage, *has, should)

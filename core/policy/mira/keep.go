@@ -8,6 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/core/book"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/policy/contract"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
@@ -77,7 +78,7 @@ func (m *mira) keeping() []*book.JobState {
 func (m *mira) expire(now timeline.Time, p *book.Plan) {
 	for _, n := range m.keeps.nodes {
 		j, until := n.ReservedFor, n.KeptUntil
-		if j == nil || until == 0 || until > now || n.Paused || !p.Takes(n) {
+		if j == nil || until == 0 || until > now || n.Paused || !p.Takes(n) || occupied(n) {
 			continue
 		}
 		if _, ready := j.NextStage(); !ready {
@@ -91,8 +92,11 @@ func (m *mira) keep(now timeline.Time, p *book.Plan, n *book.NodeState, a *miraA
 	j, k := a.job, &m.keeps
 	if _, ready := j.NextStage(); k.any && !ready && j.Reservations <= a.demand {
 		until := n.KeptUntil
-		if stage, fits := nextToStart(j, n); until == 0 && fits {
-			until = k.end(now, j)
+		stage, fits := nextToStart(j, n.Free)
+		if fits && (until == 0 || until > now && j.Drives && stage != n.ReservedStage) { // It has just given n back.
+			if until == 0 {
+				until = k.end(now, j)
+			}
 			m.move(p, n, a, stage, cluster.BecauseKept(stage, until))
 			p.KeepUntil(n, until)
 		}
@@ -107,6 +111,27 @@ func (m *mira) keep(now timeline.Time, p *book.Plan, n *book.NodeState, a *miraA
 	m.release(p, n, a, cluster.Because(cluster.ReservationNotNeeded))
 }
 
+// keepAttached lets a keep an executor that is attached to it, and that its stage has above what it should have, for a
+// stage that is about to start. ok is false if the executor is to be asked for.
+func (m *mira) keepAttached(now timeline.Time, p *book.Plan, t *book.TaskState, a *miraApp) (ok bool) {
+	j, n, k := a.job, t.Node, &m.keeps
+	stage, fits := nextToStart(j, n.Free.Add(t.Grant))
+	if _, ready := j.NextStage(); !k.any || ready || !fits {
+		return false
+	}
+	if n.KeptUntil == 0 {
+		p.KeepUntil(n, k.end(now, j))
+		k.look(n, a)
+	}
+	if n.KeptUntil <= now {
+		return false
+	}
+	if n.KeptUntil < timeline.Never {
+		p.WakeBy(n.KeptUntil, cluster.BecauseKept(stage, n.KeptUntil))
+	}
+	return true
+}
+
 // end returns until when j keeps an executor that has no task for it any more.
 func (k *keeper) end(now timeline.Time, j *book.JobState) timeline.Time {
 	if k.lasts == 0 {
@@ -119,16 +144,16 @@ func (k *keeper) end(now timeline.Time, j *book.JobState) timeline.Time {
 func coming(j *book.JobState) (n int) {
 	for i := j.FirstLeft(); i < len(j.Stages); i++ {
 		if aboutToStart(j, i) {
-			n += j.Progress[i].Pending
+			n += j.Coming(i)
 		}
 	}
 	return n
 }
 
-// nextToStart returns the first stage of j that is about to start and whose tasks fit on n.
-func nextToStart(j *book.JobState, n *book.NodeState) (stage int, ok bool) {
+// nextToStart returns the first stage of j that is about to start and whose tasks fit into what a node has free.
+func nextToStart(j *book.JobState, free resource.Vector) (stage int, ok bool) {
 	for i := j.FirstLeft(); i < len(j.Stages); i++ {
-		if aboutToStart(j, i) && j.Progress[i].Pending > 0 && j.Stages[i].Ideal.FitsIn(n.Free) {
+		if aboutToStart(j, i) && j.Coming(i) > 0 && j.Stages[i].Ideal.FitsIn(free) {
 			return i, true
 		}
 	}
@@ -136,17 +161,18 @@ func nextToStart(j *book.JobState, n *book.NodeState) (stage int, ok bool) {
 }
 
 // aboutToStart reports whether a stage waits for other stages and for nothing else, and all tasks of these run or
-// have ended.
+// have ended. A job that drives says itself when its stage starts, perhaps some time after that.
 func aboutToStart(j *book.JobState, stage int) bool {
-	if j.Status.Ended() || j.PausedWhole() || j.StageEnded(stage) || j.Stages[stage].Coordinator {
+	if j.Status.Ended() || j.PausedWhole() || j.StageEnded(stage) || j.Stages[stage].Coordinator ||
+		j.Drives && j.Coming(stage) == 0 {
 		return false
 	}
-	waits := false
+	waits := j.Drives && len(j.Stages[stage].Parents) > 0
 	for _, parent := range j.Stages[stage].Parents {
 		if j.StageEnded(parent) {
 			continue
 		}
-		if p := &j.Progress[parent]; p.Pending > 0 || p.Running+p.Booked == 0 {
+		if j.Coming(parent) > 0 || working(j, parent) == 0 {
 			return false
 		}
 		waits = true

@@ -166,7 +166,7 @@ func (m *mira) Decide(now timeline.Time, p *book.Plan) {
 	// 5. Jobs that start their own tasks are asked at once for the executors that they are not entitled to.
 	for _, j := range p.Jobs {
 		if j.Drives {
-			m.askBack(p, m.app(j))
+			m.askBack(now, p, m.app(j))
 		}
 	}
 	// 6. If tasks of jobs that are entitled to more do not fit on the executors that are left, these go to any that do.
@@ -245,7 +245,7 @@ func (m *mira) follow(p *book.Plan, jobs []*book.JobState) (matters bool) {
 // demand is how many executors j demands.
 func (m *mira) demand(j *book.JobState) int {
 	n := executorsFor(j)
-	if m.keeps.any && j.Reservations > n && !j.Drives { // A job that starts its own tasks demands what it wants to keep.
+	if m.keeps.any && j.Reservations > n {
 		n = min(j.Reservations, n+coming(j))
 	}
 	return min(n, mostExecutors(j))
@@ -266,7 +266,7 @@ func unfinished(j *book.JobState, stage int) int {
 	}
 	n := working(j, stage)
 	if j.Drives { // Executors may work for it that it does not demand any more.
-		n = min(n, j.Stages[stage].Tasks)
+		n = min(n, j.Stages[stage].Tasks-j.Coming(stage))
 	}
 	return n + j.MayStart(stage)
 }
@@ -332,7 +332,12 @@ func (m *mira) holds(a *miraApp) {
 func (m *mira) employ(now timeline.Time, p *book.Plan, n *book.NodeState) {
 	j := n.ReservedFor
 	if j == nil || occupied(n) {
-		p.KeepUntil(n, 0)
+		switch {
+		case j == nil || !j.Drives: // else askBack does it
+			p.KeepUntil(n, 0)
+		case n.KeptUntil != 0:
+			m.keeps.look(n, m.app(j))
+		}
 		return
 	}
 	a := m.app(j)
@@ -350,6 +355,12 @@ func (m *mira) employ(now timeline.Time, p *book.Plan, n *book.NodeState) {
 	if !ok {
 		m.keep(now, p, n, a)
 		return
+	}
+	if j.FailsOn(n.ID) {
+		if other, free := freeExecutor(p, j, j.Stages[stage].Ideal); free && !j.FailsOn(other.ID) {
+			m.release(p, n, a, cluster.Because(cluster.FailsThere))
+			return
+		}
 	}
 	m.move(p, n, a, stage, cluster.BecauseStageMoves(n.ReservedStage, stage))
 	p.KeepUntil(n, 0)
@@ -370,9 +381,13 @@ func (m *mira) move(p *book.Plan, n *book.NodeState, a *miraApp, stage int, why 
 func (m *mira) assign(p *book.Plan, a *miraApp) (ok bool) {
 	j := a.job
 	var n *book.NodeState
-	stage, ok := m.nextStage(j, j.Reservations+1, -1, func(need resource.Vector) bool {
+	executors := j.Reservations + 1
+	if j.Drives { // It would be asked at once for what a stage has above this.
+		executors = min(executors, a.entitled)
+	}
+	stage, ok := m.nextStage(j, executors, -1, func(need resource.Vector) bool {
 		var free bool
-		n, free = freeExecutor(p, need)
+		n, free = freeExecutor(p, j, need)
 		return free
 	})
 	if !ok {
@@ -389,14 +404,25 @@ func startIdeal(p *book.Plan, j *book.JobState, stage int, n *book.NodeState) {
 	p.Start(j, stage, n, memory, cluster.BecauseFits(memory))
 }
 
-// freeExecutor returns the first node that no job holds, where nothing runs and need fits. The first has served most
-// often, so it is the warmest.
-func freeExecutor(p *book.Plan, need resource.Vector) (*book.NodeState, bool) {
-	n, ok := p.FirstFit(need)
-	for ok && occupied(n) { // by a policy that ran before
-		n, ok = p.NextRoom(need, n.ID+1)
+// freeExecutor returns a node that no job holds, where nothing runs and need fits: the first that keeps something of j,
+// else the first, and those on which j fails last. The first has served most often, so it is the warmest.
+func freeExecutor(p *book.Plan, j *book.JobState, need resource.Vector) (*book.NodeState, bool) {
+	for _, s := range j.Suits {
+		if n, ok := p.NextRoom(need, s.Node); ok && n.ID == s.Node && s.Keeps && !s.Fails && !occupied(n) {
+			return n, true
+		}
 	}
-	return n, ok
+	var failing *book.NodeState
+	for n, ok := p.FirstFit(need); ok; n, ok = p.NextRoom(need, n.ID+1) {
+		switch {
+		case occupied(n): // by a policy that ran before
+		case !j.FailsOn(n.ID):
+			return n, true
+		case failing == nil:
+			failing = n
+		}
+	}
+	return failing, failing != nil
 }
 
 // occupied reports whether a task other than a coordinator is booked or runs on n.
@@ -426,7 +452,8 @@ func (m *mira) steer(p *book.Plan, j *book.JobState) (waits bool) {
 // nextStage returns the stage for which one more of the executors of j is to work: a stage that may start a task and
 // works with fewer executors than it should. An executor that worked for stage last stays with it if that is such a
 // stage, for its tasks run the same code on related data (section III.D). If what such stages need does not fit, any
-// stage will do whose need fits.
+// stage will do whose need fits; a job that drives gets none only because no stage should have more: it would be asked
+// for that in the next step.
 func (m *mira) nextStage(j *book.JobState, executors, last int, fits func(need resource.Vector) bool) (stage int,
 	ok bool) {
 	if j.Status.Ended() {
@@ -439,11 +466,13 @@ func (m *mira) nextStage(j *book.JobState, executors, last int, fits func(need r
 	if last >= first && short(last) && may(last) {
 		return last, true
 	}
+	tooSmall := false // an executor, for a stage that should have one more
 	for _, wanted := range []bool{true, false} {
-		for i := first; i < len(j.Stages); i++ {
+		for i := first; i < len(j.Stages) && (wanted || tooSmall || !j.Drives); i++ {
 			if short(i) == wanted && may(i) {
 				return i, true
 			}
+			tooSmall = tooSmall || wanted && short(i) && j.Ready(i)
 		}
 	}
 	return 0, false

@@ -119,3 +119,58 @@ func TestExecutorsStayWithTheirStages(t *testing.T) {
 		})
 	}
 }
+
+// A job gets the executors that keep something of it, the lowest number first, and others only when these are taken.
+func TestExecutorsThatKeepTheJob(t *testing.T) {
+	x := newExecutors(t, 5)
+	x.submit(cluster.Stage{Tasks: 4})
+	for _, n := range []cluster.NodeID{3, 1, 4} {
+		x.enter(0, cluster.Event{Kind: cluster.NodeSuits, Node: n, Job: 1, Found: &cluster.Condition{Keeps: true}})
+	}
+	x.enter(0, cluster.Event{Kind: cluster.NodeSuits, Node: 3, Job: 1})
+	x.enter(0, cluster.Event{Kind: cluster.NodePaused, Node: 1})
+	if got, want := x.decide(0), "0 - 0 0 0"; got != want {
+		t.Fatalf("executors work for stages %s, want %s", got, want)
+	}
+	for i, want := range []cluster.NodeID{4, 0, 2, 3} {
+		if got := x.book.Snapshot().Jobs[0].Tasks[i].Node.ID; got != want {
+			t.Errorf("task %d runs on executor %d, want %d", i, got, want)
+		}
+	}
+}
+
+// A job that starts its own tasks is not asked at once for what it has just been assigned: an executor that it was
+// asked for counts for its stage until it is given back.
+func TestNotAskedForAtOnce(t *testing.T) {
+	x := newExecutors(t, 4)
+	stage := cluster.Stage{Ideal: resource.Of(resource.Core, resource.GB)}
+	x.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: 1, NewJob: &cluster.Job{ID: 1, Open: true, Drives: true,
+		Stages: []cluster.Stage{stage, stage}}})
+	demands := func(now timeline.Time, tasks ...int) {
+		t.Helper()
+		g := &cluster.Growth{}
+		for stage, n := range tasks {
+			g.Demands = append(g.Demands, cluster.Demand{Stage: stage, Tasks: n})
+		}
+		x.enter(now, cluster.Event{Kind: cluster.JobGrew, Job: 1, Found: &cluster.Condition{Growth: g}})
+		x.decide(now)
+	}
+	demands(0, 1, 0)
+	gives := cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, resource.MB)}
+	x.enter(1, cluster.Event{Kind: cluster.NodePressed, Node: 0, Found: &gives}) // so that it may have one
+	demands(1, 0, 0)
+	if tasks := x.book.Snapshot().Nodes[0].Tasks; !tasks[0].Killing {
+		t.Fatal("it is not asked for executor 0")
+	}
+	demands(2, 1, 1)
+	for range 3 {
+		x.decide(2)
+		for _, n := range x.book.Snapshot().Nodes[1:] {
+			for _, task := range n.Tasks {
+				if task.Killing {
+					t.Fatalf("it is asked for executor %d, which it has just got for stage %d", n.ID, task.ID.Stage)
+				}
+			}
+		}
+	}
+}

@@ -66,11 +66,17 @@ func usage(cmd *cobra.Command) error {
 
 // usageOfCommands prints the commands below cmd: those of each group, and then the others.
 func usageOfCommands(w io.Writer, cmd *cobra.Command) {
+	widest := 11 // at least, in all programs alike
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			widest = max(widest, len(c.Name()))
+		}
+	}
 	list := func(title, group string) {
 		fmt.Fprintf(w, "\n\n%s", title)
 		for _, c := range cmd.Commands() {
 			if c.GroupID == group && (c.IsAvailableCommand() || group == "" && c.Name() == "help") {
-				fmt.Fprintf(w, "\n  %-*s %s", c.NamePadding(), c.Name(), c.Short)
+				fmt.Fprintf(w, "\n  %-*s %s", widest, c.Name(), c.Short)
 			}
 		}
 	}

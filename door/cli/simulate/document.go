@@ -78,36 +78,63 @@ type flexManagerJSON struct {
 // resultJSON is the result of one policy; with several seeds, numbers are means over the seeds with a result. A failed
 // run has only policy, pooled, settings, jobs, tasks, bounds and error.
 type resultJSON struct {
-	Policy      string              `json:"policy" doc:"name of the policy"`
-	Label       string              `json:"label" doc:"the policy as given, such as srjf@pool"`
-	Pooled      bool                `json:"pooled,omitempty" doc:"the policy ran on one node as large as all nodes together (NAME@pool), which starts any number of tasks per heartbeat"`
-	Box         string              `json:"box,omitempty" doc:"fixed size of the containers that FLEX jobs ran in, or peak (NAME@SIZE, NAME@peak); omitted if the jobs ran as FLEX"`
-	Settings    map[string]string   `json:"settings" doc:"every setting with its effective value"`
-	Timeline    string              `json:"timeline,omitempty" doc:"how the policy estimated ends of jobs, sum or resimulate; omitted for policies that estimate none"`
-	Average     *float64            `json:"average_job_runtime_s,omitempty" doc:"mean over jobs of end − submission"`
-	Makespan    *float64            `json:"makespan_s,omitempty" doc:"from the first submission to the end of the last job"`
-	Utilisation *float64            `json:"memory_utilisation,omitempty" doc:"granted memory × time / (memory of all nodes × makespan), 0 to 1"`
-	Elastic     *float64            `json:"elastic_task_share,omitempty" doc:"tasks started with less than their ideal memory / all tasks started, without application masters, 0 to 1"`
-	Jobs        int                 `json:"jobs" doc:"number of jobs in the workload"`
-	Tasks       int                 `json:"tasks" doc:"number of tasks in the workload"`
-	Unfinished  []unfinishedJSON    `json:"unfinished_jobs,omitempty" doc:"jobs that can never end; the exit code is 1"`
-	Failed      []unfinishedJSON    `json:"failed_jobs,omitempty" doc:"jobs that failed; the exit code is 1"`
-	Losses      *lossesJSON         `json:"task_losses,omitempty" doc:"runs of tasks that did not end well; omitted if there were none"`
-	Throttles   int                 `json:"throttles,omitempty" doc:"how often tasks were throttled, where throttles that replace each other count once"`
-	Throttled   float64             `json:"throttled_s,omitempty" doc:"for how long in total"`
-	Resizes     int                 `json:"resizes,omitempty" doc:"how often the grants of running tasks were changed"`
-	Idle        float64             `json:"idle_executors_byte_s,omitempty" doc:"memory that executors held while they idled ([acquisition](../truth.md#acquisition)), over time; not part of memory_utilisation"`
-	Flex        *flexJSON           `json:"flex,omitempty" doc:"cost of managing memory; omitted unless jobs ran as FLEX"`
-	Forecasts   *forecastsJSON      `json:"forecasts,omitempty" doc:"with --history"`
-	Bounds      boundsJSON          `json:"lower_bounds" doc:"for all policies of this kind, elastic or not"`
-	Simulation  *simulationCostJSON `json:"simulation,omitempty" doc:"cost of the simulation; omitted with several seeds"`
-	PerJob      []jobResultJSON     `json:"per_job,omitempty" doc:"with --per-job"`
-	Series      *seriesJSON         `json:"series,omitempty" doc:"with --series, which needs one seed: the [nodes over time](#nodes-over-time), exactly"`
-	Error       string              `json:"error,omitempty" doc:"why the run has no result; the exit code is 1"`
-	OverSeeds   *trial.Summary      `json:"over_seeds,omitempty" doc:"with [several seeds](#several-seeds)"`
-	PerSeed     []trial.Outcome     `json:"per_seed,omitempty" doc:"with [several seeds](#several-seeds), every run"`
+	contenderJSON
+	Average     *float64         `json:"average_job_runtime_s,omitempty" doc:"mean over jobs of end − submission"`
+	Makespan    *float64         `json:"makespan_s,omitempty" doc:"from the first submission to the end of the last job"`
+	Utilisation *float64         `json:"memory_utilisation,omitempty" doc:"granted memory × time / (memory of all nodes × makespan), 0 to 1"`
+	Elastic     *float64         `json:"elastic_task_share,omitempty" doc:"tasks started with less than their ideal memory / all tasks started, without application masters, 0 to 1"`
+	Jobs        int              `json:"jobs" doc:"number of jobs in the workload"`
+	Tasks       int              `json:"tasks" doc:"number of tasks in the workload"`
+	Unfinished  []unfinishedJSON `json:"unfinished_jobs,omitempty" doc:"jobs that can never end; the exit code is 1"`
+	Failed      []unfinishedJSON `json:"failed_jobs,omitempty" doc:"jobs that failed; the exit code is 1"`
+	Losses      *lossesJSON      `json:"task_losses,omitempty" doc:"runs of tasks that did not end well; omitted if there were none"`
+	steeringJSON
+	Flex       *flexJSON           `json:"flex,omitempty" doc:"cost of managing memory; omitted unless jobs ran as FLEX"`
+	Forecasts  *forecastsJSON      `json:"forecasts,omitempty" doc:"with --history"`
+	Bounds     boundsJSON          `json:"lower_bounds" doc:"for all policies of this kind, elastic or not"`
+	Simulation *simulationCostJSON `json:"simulation,omitempty" doc:"cost of the simulation; omitted with several seeds"`
+	PerJob     []jobResultJSON     `json:"per_job,omitempty" doc:"with --per-job"`
+	Series     *seriesJSON         `json:"series,omitempty" doc:"with --series, which needs one seed: the [nodes over time](#nodes-over-time), exactly"`
+	Error      string              `json:"error,omitempty" doc:"why the run has no result; the exit code is 1"`
+	OverSeeds  *trial.Summary      `json:"over_seeds,omitempty" doc:"with [several seeds](#several-seeds)"`
+	PerSeed    []trial.Outcome     `json:"per_seed,omitempty" doc:"with [several seeds](#several-seeds), every run"`
 
 	underSizes bool // the policy may under-size tasks, which lowers its bounds
+}
+
+// contenderJSON is a policy, and how it was set.
+type contenderJSON struct {
+	Policy   string            `json:"policy" doc:"name of the policy"`
+	Label    string            `json:"label" doc:"the policy as given, such as srjf@pool"`
+	Pooled   bool              `json:"pooled,omitempty" doc:"the policy ran on one node as large as all nodes together (NAME@pool), which starts any number of tasks per heartbeat"`
+	Box      string            `json:"box,omitempty" doc:"fixed size of the containers that FLEX jobs ran in, or peak (NAME@SIZE, NAME@peak); omitted if the jobs ran as FLEX"`
+	Settings map[string]string `json:"settings" doc:"every setting with its effective value"`
+	Timeline string            `json:"timeline,omitempty" doc:"how the policy estimated ends of jobs, sum or resimulate; omitted for policies that estimate none"`
+}
+
+func contenderOf(c *trial.Contender) contenderJSON {
+	out := contenderJSON{Policy: c.Policy, Label: c.Label, Pooled: c.Pooled, Box: c.Box.String(),
+		Settings: c.AllSettings()}
+	out.Timeline = out.Settings[c.Policy+".timeline"]
+	return out
+}
+
+// name is what a row of a table is called.
+func (c *contenderJSON) name() string { return c.Label }
+
+// boxed reports whether FLEX jobs ran in containers of a fixed size.
+func (c *contenderJSON) boxed() bool { return c.Box != "" }
+
+// steeringJSON is what a policy did to tasks that ran, and what executors held.
+type steeringJSON struct {
+	Throttles int     `json:"throttles,omitempty" doc:"how often tasks were throttled, where throttles that replace each other count once"`
+	Throttled float64 `json:"throttled_s,omitempty" doc:"for how long in total"`
+	Resizes   int     `json:"resizes,omitempty" doc:"how often the grants of running tasks were changed"`
+	Idle      float64 `json:"idle_executors_byte_s,omitempty" doc:"memory that executors held while they idled ([acquisition](../truth.md#acquisition)), over time; not part of memory_utilisation"`
+}
+
+func steeringOf(r *sim.Result) steeringJSON {
+	return steeringJSON{r.Throttles, r.Throttled.Seconds(), r.Resizes, r.IdleExecutors}
 }
 
 type boundsJSON struct {
@@ -205,9 +232,7 @@ func hasFlex(w *workload.Workload) bool {
 // head begins the result of contender p.
 func (s *Study) head(p int, w workloadJSON) resultJSON {
 	c := s.Contenders[p]
-	r := resultJSON{Policy: c.Policy, Pooled: c.Pooled, Box: c.Box.String(), Settings: c.AllSettings(), Jobs: w.Jobs,
-		Tasks: w.Tasks, Label: c.Label}
-	r.Timeline = r.Settings[c.Policy+".timeline"]
+	r := resultJSON{contenderJSON: contenderOf(&c), Jobs: w.Jobs, Tasks: w.Tasks}
 	if s.options.history {
 		r.Forecasts = forecastsOf(s.forecasts[p])
 	}
@@ -240,9 +265,8 @@ func (s *Study) result(c int, w workloadJSON, run *Run, p *printing) resultJSON 
 		r.Failed = append(r.Failed, unfinishedJSON{int64(j.ID), j.Name, j.Failure})
 	}
 	r.Losses = lossesOf(res)
-	r.Throttles, r.Throttled, r.Resizes = res.Throttles, res.Throttled.Seconds(), res.Resizes
-	r.Idle = res.IdleExecutors
-	if r.Box == "" && hasFlex(s.Workload) {
+	r.steeringJSON = steeringOf(res)
+	if !r.boxed() && hasFlex(s.Workload) {
 		r.Flex = &flexJSON{res.Suspended.Seconds(), res.WaitedForMemory.Seconds(), int64(res.SwappedBytes), res.ManagerKills}
 	}
 	if p.perJob {

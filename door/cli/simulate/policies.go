@@ -30,6 +30,12 @@ func (o *Policies) Flags(cmd *cobra.Command) {
 		cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
+// Exists is a check of Contenders: an error if there is no such policy, or if it has other settings.
+func Exists(c trial.Contender) error {
+	_, err := policy.New(c.Policy, c.Settings)
+	return err
+}
+
 // Contenders returns the chosen policies, with the settings of the daemon, whose policy is given, where the user
 // gives no others. An error is a mistake of the user, and so is an error of check, which is called with each policy.
 func (o *Policies) Contenders(daemon string, given map[string]string,

@@ -36,7 +36,7 @@ func printOneSeed(w io.Writer, doc simulationJSON) error {
 	if err := t.Write(w); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(doc.Results, func(r resultJSON) bool { return r.Flex != nil || r.Box != "" }) {
+	if slices.ContainsFunc(doc.Results, func(r resultJSON) bool { return r.Flex != nil || r.boxed() }) {
 		fmt.Fprintln(w)
 		t := terminal.NewTable("FLEX JOBS", ">SUSPENDED", ">WAITED", ">SWAPPED", ">KILLED", ">OUT OF MEMORY")
 		t.Shrinks = 0
@@ -47,19 +47,32 @@ func printOneSeed(w io.Writer, doc simulationJSON) error {
 			return err
 		}
 	}
-	for _, r := range doc.Results {
-		if r.Timeline != "" {
-			fmt.Fprintf(w, "%s: estimated ends of jobs by timeline %s\n", r.Label, r.Timeline)
-		}
-		if r.Throttles > 0 {
-			fmt.Fprintf(w, "%s: throttled tasks %s, for %s in total\n", r.Label, terminal.Count(r.Throttles, "time"),
-				secondsText(&r.Throttled))
-		}
-		if r.Resizes > 0 {
-			fmt.Fprintf(w, "%s: resized running tasks %s\n", r.Label, terminal.Count(r.Resizes, "time"))
+	for i := range doc.Results {
+		r := &doc.Results[i]
+		for _, note := range append(r.contenderJSON.notes(), r.steeringJSON.notes()...) {
+			fmt.Fprintf(w, "%s: %s\n", r.name(), note)
 		}
 	}
 	return nil
+}
+
+// notes say what a table does not.
+func (c *contenderJSON) notes() (notes []string) {
+	if c.Timeline != "" {
+		notes = append(notes, "estimated ends of jobs by timeline "+c.Timeline)
+	}
+	return notes
+}
+
+func (s *steeringJSON) notes() (notes []string) {
+	if s.Throttles > 0 {
+		notes = append(notes, fmt.Sprintf("throttled tasks %s, for %s in total", terminal.Count(s.Throttles, "time"),
+			secondsText(&s.Throttled)))
+	}
+	if s.Resizes > 0 {
+		notes = append(notes, "resized running tasks "+terminal.Count(s.Resizes, "time"))
+	}
+	return notes
 }
 
 // PrintOverSeeds prints the results of several seeds as a table, with confidence intervals.
@@ -132,7 +145,7 @@ func (c *clusterJSON) nodesText() string {
 }
 
 func (r *resultJSON) row() []string {
-	name, cpu := r.Label, fmt.Sprintf("%.2fs", r.Simulation.CPU)
+	name, cpu := r.name(), fmt.Sprintf("%.2fs", r.Simulation.CPU)
 	if r.Error != "" {
 		return []string{name, "failed", "", "", "", "", "", cpu}
 	}
@@ -143,14 +156,20 @@ func (r *resultJSON) row() []string {
 // leastRow is the row with the lower bounds for a kind of policy: one that under-sizes tasks, or one with containers of
 // a fixed size.
 func (r *resultJSON) leastRow() []string {
+	name := r.leastName(r.underSizes)
+	return []string{name, secondsText(&r.Bounds.Average), "", secondsText(&r.Bounds.Makespan), "", "", "", ""}
+}
+
+// leastName is what the row of the lower bounds is called.
+func (c *contenderJSON) leastName(underSizes bool) string {
 	name := "least"
-	if r.underSizes {
+	if underSizes {
 		name += ", elastic"
 	}
-	if r.Box != "" {
-		name += ", " + r.Box
+	if c.boxed() {
+		name += ", " + c.Box
 	}
-	return []string{name, secondsText(&r.Bounds.Average), "", secondsText(&r.Bounds.Makespan), "", "", "", ""}
+	return name
 }
 
 // timesText prints a value as a multiple of its bound.
@@ -173,7 +192,7 @@ func percentText(share float64) string { return fmt.Sprintf("%.1f%%", 100*share)
 // flexRow is a row of the table on FLEX jobs, also if they ran in containers of a fixed size.
 func (r *resultJSON) flexRow() []string {
 	if r.Error != "" {
-		return []string{r.Label, "failed", "", "", "", ""}
+		return []string{r.name(), "failed", "", "", "", ""}
 	}
 	killed := 0
 	if r.Losses != nil {
@@ -181,8 +200,8 @@ func (r *resultJSON) flexRow() []string {
 	}
 	f := r.Flex
 	if f == nil {
-		return []string{r.Label, "-", "-", "-", "-", fmt.Sprint(killed)}
+		return []string{r.name(), "-", "-", "-", "-", fmt.Sprint(killed)}
 	}
-	return []string{r.Label, secondsText(&f.Suspended), secondsText(&f.Waited),
+	return []string{r.name(), secondsText(&f.Suspended), secondsText(&f.Waited),
 		resource.FormatMemory(resource.Amount(f.Swapped)), fmt.Sprint(f.ManagerKills), fmt.Sprint(killed)}
 }

@@ -134,6 +134,11 @@ func handOver(p plan.Plan) error {
 	if err := mount("ext4", p.Root, root, ""); err != nil {
 		return err
 	}
+	if p.Programs != "" {
+		if err := mount("ext4", p.Programs, root+plan.Programs, ""); err != nil {
+			return err
+		}
+	}
 	files := root + "/guest"
 	if err := mount("tmpfs", "tmpfs", files, ""); err != nil {
 		return err

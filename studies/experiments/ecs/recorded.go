@@ -32,8 +32,8 @@ type source struct {
 
 // ecsSources are the sources of the experiment. Memory is not scarce, since leveling moves CPU alone.
 var ecsSources = []source{
-	{"Bitbrains", readBitbrains, machines{24 * time.Hour, 7}.workload, hosts, "5m", true},
-	{"Google", readGoogle, machines{8 * time.Hour, 3}.workload, hosts, "5m", true},
+	{"Bitbrains", ReadBitbrains, machines{24 * time.Hour, 7}.workload, hosts, "5m", true},
+	{"Google", ReadGoogle, machines{8 * time.Hour, 3}.workload, hosts, "5m", true},
 	{"Spark q72", readQ72, query, sim.Uniform(2, resource.Of(16*resource.Core, 50*resource.GiB)), "10s", false},
 }
 
@@ -47,7 +47,8 @@ const (
 	fluctuates = 0.12
 )
 
-func readBitbrains(dir string) ([]workload.Job, error) {
+// ReadBitbrains reads the machines of Bitbrains from the folder of recorded data.
+func ReadBitbrains(dir string) ([]workload.Job, error) {
 	vms, err := os.Open(filepath.Join(dir, "bitbrains", "vms.csv"))
 	if err != nil {
 		return nil, err
@@ -58,7 +59,8 @@ func readBitbrains(dir string) ([]workload.Job, error) {
 	return lab.ReadRecorded(f, filepath.Join(dir, "bitbrains", "rnd-2013-08-week1-300s.csv.gz"))
 }
 
-func readGoogle(dir string) ([]workload.Job, error) {
+// ReadGoogle reads the machines of Google from the folder of recorded data.
+func ReadGoogle(dir string) ([]workload.Job, error) {
 	return lab.ReadRecorded(importer.DefaultGoogleVMs(), filepath.Join(dir, "google2011-vms", "vms-5min-24h.csv.gz"))
 }
 
@@ -92,7 +94,7 @@ func (m machines) workload(machines []workload.Job, r *rand.Rand, oracle bool) (
 	for _, at := range r.Perm(len(machines)) {
 		length := m.period / 4 * time.Duration(1+r.IntN(4))
 		curve, _ := machines[at].Truth[0].Phases.Of(0)
-		if before := between(curve, 0, m.last()); !counts(before) {
+		if before := Between(curve, 0, m.last()); !counts(before) {
 			continue
 		}
 		s, truth, err := m.task(curve, length, oracle)
@@ -119,15 +121,15 @@ func (m machines) workload(machines []workload.Job, r *rand.Rand, oracle bool) (
 // before, or, of an oracle, the phases that it finds in what will run.
 func (m machines) task(curve []cluster.Phase, length time.Duration, oracle bool) (s cluster.Stage,
 	truth []cluster.Phase, err error) {
-	truth = between(curve, m.last(), m.last()+length)
+	truth = Between(curve, m.last(), m.last()+length)
 	s = cluster.Stage{Tasks: 1, Duration: length,
-		Ideal: resource.Of(lab.UsageOf(between(curve, 0, m.last())).Peak[resource.CPU],
+		Ideal: resource.Of(lab.UsageOf(Between(curve, 0, m.last())).Peak[resource.CPU],
 			max(lab.UsageOf(curve).Peak[resource.Memory], resource.MiB))}
 	var app profile.App
 	h := &profile.History{Rows: []string{profile.ByMedian}} // all runs have the same features
 	for k := range m.periods {
 		if from := time.Duration(k) * m.period; oracle == (k == m.periods-1) {
-			run, _ := profile.Segment(usedIn(between(curve, from, from+length)))
+			run, _ := profile.Segment(usedIn(Between(curve, from, from+length)))
 			if _, err := h.Observe(app, run); err != nil {
 				return s, nil, err
 			}
@@ -138,8 +140,8 @@ func (m machines) task(curve []cluster.Phase, length time.Duration, oracle bool)
 	return s, truth, nil
 }
 
-// between is the part of a course of demand from one time to another.
-func between(phases []cluster.Phase, from, to time.Duration) (part []cluster.Phase) {
+// Between is the part of a course of demand from one time to another.
+func Between(phases []cluster.Phase, from, to time.Duration) (part []cluster.Phase) {
 	at := time.Duration(0)
 	for _, p := range phases {
 		begins, ends := max(at, from), min(at+p.Duration, to)
@@ -214,7 +216,7 @@ func cpuAbove(truth, forecast []cluster.Phase) (above, whole float64) {
 	for _, p := range truth {
 		whole += float64(p.Demand[resource.CPU]) * p.Duration.Seconds()
 		below := 0.0
-		for _, f := range between(forecast, at, at+p.Duration) {
+		for _, f := range Between(forecast, at, at+p.Duration) {
 			below += float64(min(f.Demand[resource.CPU], p.Demand[resource.CPU])) * f.Duration.Seconds()
 		}
 		above += float64(p.Demand[resource.CPU])*p.Duration.Seconds() - below

@@ -92,9 +92,7 @@ type prophetTrial struct {
 // replayProphet simulates the workload under c.
 func replayProphet(c lab.Contender, config sim.Config, w *workload.Workload) (*sim.Result, error) {
 	if c.Policy != own.Policy {
-		for i := range w.Jobs {
-			w.Jobs[i].Stages[0].Together = false
-		}
+		lab.Apart(w)
 	}
 	config.KeepTasks = true
 	return c.Succeed(config, w)

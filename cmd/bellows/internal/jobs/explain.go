@@ -33,7 +33,8 @@ because it is unknown how long it will wait.
 
 The forecast is the expected demand of a task over time: its phases, stated or
 learned from earlier runs of its application, with the model, the number of runs
-and the error; or why nothing is known. A forecast reserves nothing.`,
+and the error; or why nothing is known. It reserves nothing; what is reserved of
+memory, if that is learned, is said with the runs that it is learned from.`,
 		Example: `  bellows explain 7`,
 		Args:    oneJob,
 		RunE: p.Run(func(cmd *cobra.Command, client *client.Client, args []string) error {
@@ -64,7 +65,7 @@ func printExplanation(w io.Writer, e *api.Explanation, now time.Time) error {
 	if e.Why != "" {
 		say(e.Why)
 	}
-	if e.Job.Detail != "" && e.Job.Detail != e.Why {
+	if !strings.Contains(e.Why, e.Job.Detail) {
 		say(e.Job.Detail)
 	}
 	for i := range e.Job.Tasks {
@@ -181,8 +182,11 @@ func explainTask(say func(string), j *api.Job, t *api.TaskExplanation, now time.
 	if t.Lends {
 		say("it has nothing to do, and lends its cores to other tasks until it has")
 	}
-	if t.Resized != nil {
+	if t.Resized != nil && (t.Renewed == nil || t.Resized.Why != t.Renewed.Why) {
 		say(resizedWords(t.Resized, &t.Grant))
+	}
+	if t.Renewed != nil {
+		say(renewedWords(t.Renewed))
 	}
 	if len(t.Shifts) > 0 {
 		say(shiftsWords(t.Shifts))

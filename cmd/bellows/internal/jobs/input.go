@@ -33,11 +33,11 @@ func (o *runOptions) input(from io.Reader) (io.Reader, error) {
 		return nil, nil
 	}
 	reader, waiting := readable(file)
-	if reader != nil && o.maxAttempts > 1 {
+	if reader != nil && o.retry.times > 0 {
 		if waiting {
 			return nil, command.Usagef(
-				"max-attempts %d: must be 1 for a command that reads its standard input, which cannot be read again: give a "+
-					"file with --stdin, or add </dev/null", o.maxAttempts)
+				"retry %d: must be 0 for a command that reads its standard input, which cannot be read again: give a file "+
+					"with --stdin, or add </dev/null", o.retry.times)
 		}
 		return nil, nil
 	}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
@@ -30,17 +28,25 @@ func warnOfPeaks(ctx context.Context, client *client.Client, all []workload.Job,
 			a, _ := client.App(ctx, app)
 			learned, known[app] = a.Learned, a.Learned
 		}
+		if len(learned) == 0 {
+			continue
+		}
+		decided := all[i].AssumingDecided()
 		for s := range j.Stages {
-			warnOfPeak(j, s, learned, to)
+			warnOfPeak(&decided, s, learned, to)
 		}
 	}
 }
 
+// warnOfPeak warns of a stage of a job for which it is decided whether what is reserved is learned.
 func warnOfPeak(j *cluster.Job, stage int, learned []api.Learned, to io.Writer) {
 	s := &j.Stages[stage]
-	memory := int64(s.Ideal[resource.Memory])
-	sizesItself := slices.ContainsFunc(s.Args, func(arg string) bool { return strings.Contains(arg, "{memory") })
-	if j.Class == cluster.Flex || memory == 0 || sizesItself {
+	grows := j.Class == cluster.Flex
+	most := s.Ideal[resource.Memory]
+	if grows {
+		most = s.MaxMemory
+	}
+	if most == 0 || s.SizesItself() {
 		return
 	}
 	of := ""
@@ -48,10 +54,15 @@ func warnOfPeak(j *cluster.Job, stage int, learned []api.Learned, to io.Writer) 
 		of = j.StageName(stage)
 	}
 	for i := range learned {
-		if l := &learned[i]; l.Stage == of && l.Peak() > memory {
-			fmt.Fprintf(to, "bellows: job %q memory %s: earlier runs used up to %s, so it may be killed; request more, "+
-				"or use class flex\n", cluster.Printable(j.Name), resource.FormatMemory(resource.Amount(memory)),
-				resource.FormatMemory(resource.Amount(l.Peak())))
+		l := &learned[i]
+		if l.Stage != of || l.Peak() <= int64(most) {
+			continue
 		}
+		remedy := "request more, or leave the memory and the class out"
+		if grows {
+			remedy = "it cannot grow so far; state more, or leave the memory out"
+		}
+		fmt.Fprintf(to, "bellows: job %q memory %s: earlier runs used up to %s, so it may be killed; %s\n",
+			cluster.Printable(j.Name), resource.FormatMemory(most), resource.FormatMemory(resource.Amount(l.Peak())), remedy)
 	}
 }

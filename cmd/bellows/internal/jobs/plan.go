@@ -20,7 +20,6 @@ import (
 	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/eventlog"
-	"github.com/bellows-rm/bellows/live/api"
 	"github.com/bellows-rm/bellows/sim/foresee"
 	"github.com/bellows-rm/bellows/sim/trial"
 )
@@ -114,10 +113,10 @@ func readPresent(cmd *cobra.Command, client *client.Client, file string) (*event
 			s.Input = readsFiles(&s.Command, dir)
 		}
 	}
-	if err := fitMachine(cmd.Context(), client, j, cmd.ErrOrStderr()); err != nil {
+	if err := fitMachine(cmd.Context(), client, w.Jobs, cmd.ErrOrStderr()); err != nil {
 		return nil, err
 	}
-	return client.Present(cmd.Context(), api.SubmissionOf(&j.Job, nil, dir, nil))
+	return client.Present(cmd.Context(), submissionOf(j, nil, dir, nil))
 }
 
 // asItIs returns an error if a policy is to run on another cluster than the daemon has.

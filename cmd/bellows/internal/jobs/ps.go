@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,9 +33,10 @@ func psCommand() *cobra.Command {
 		Short:      "List jobs, or the tasks of one job",
 		Long: `List the jobs that have not ended, or with --all every job; or the tasks of a
 job. STATUS and STATE say what stops or slows a task: paused by its owner,
-suspended by the memory manager, waiting for memory, leveled, throttled. MEMORY
-is the memory limit, USED and SWAP what is used without page cache, HELD their
-sum, TIME the time since the start, WHY why a task is stopped or a job waits.
+suspended by the memory manager, waiting for memory, leveled, throttled. ASKED
+is the limit that was asked for, RESV what is reserved for a task, USED what it
+holds without page cache, SWAP what is in swap; in a list USED has both. WHY
+says why a task is stopped or a job waits.
 
 With --usage, what each run used over time: mean, peak and a picture; "-" was
 not measured, which differs from 0. With --status, --user or --name, only jobs
@@ -147,7 +149,7 @@ func printJobs(w io.Writer, pages iter.Seq2[[]api.Job, error], tasks []api.Task,
 		t := &tasks[i]
 		of[t.Task.Job] = of[t.Task.Job].with(t)
 	}
-	t := terminal.NewTable(">JOB", "NAME", "OWNER", "STATUS", ">TASKS", ">MEMORY", ">HELD", ">TIME", "WHY")
+	t := terminal.NewTable(">JOB", "NAME", "OWNER", "STATUS", ">TASKS", ">ASKED", ">RESV", ">USED", ">TIME", "WHY")
 	t.Shrinks, t.Notes = 1, true
 	for page, err := range pages {
 		if err != nil {
@@ -157,8 +159,9 @@ func printJobs(w io.Writer, pages iter.Seq2[[]api.Job, error], tasks []api.Task,
 			j := &page[i]
 			s := of[j.ID]
 			t.Add(strconv.FormatInt(int64(j.ID), 10), terminal.Cut(j.Name, 14), terminal.Cut(j.Owner, 8), s.status(j),
-				fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount), terminal.MemoryOrDash(s.limit),
-				terminal.MemoryOrDash(s.held), took(j.Started, j.Finished, now), s.whyOf(j, tasks))
+				fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount), terminal.MemoryOrDash(s.asked),
+				terminal.MemoryOrDash(s.reserved), terminal.MemoryOrDash(s.held), took(j.Started, j.Finished, now),
+				s.whyOf(j, tasks))
 		}
 		if err := t.Write(w); err != nil {
 			return err
@@ -205,9 +208,9 @@ func hindranceOf(t *api.Task) hindrance {
 
 // started describes the tasks of a job that have started and not ended.
 type started struct {
-	tasks       int
-	limit, held int64
-	of          [unhindered]hindered
+	tasks                 int
+	asked, reserved, held int64 // asked is 0 if no limit was asked for
+	of                    [unhindered]hindered
 }
 
 // hindered counts tasks with the same hindrance; first is one of them, reason its reason.
@@ -230,7 +233,8 @@ func (s started) with(t *api.Task) started {
 		return s
 	}
 	s.tasks++
-	s.limit += Limit(t)
+	s.asked += t.AskedBytes
+	s.reserved += t.MemoryBytes
 	s.held += held(t)
 	if h := hindranceOf(t); h != unhindered {
 		of := &s.of[h]
@@ -376,7 +380,7 @@ func printTasks(w io.Writer, j *api.Job, now time.Time) error {
 		fmt.Fprintf(w, "  %s\n", terminal.Fold(fact, terminal.Width-4, "    "))
 	}
 	fmt.Fprintln(w)
-	heads := []string{"TASK", ">RUN", "STATE", ">MEMORY", ">IDEAL", ">USED", ">SWAP", ">TIME", "WHY"}
+	heads := []string{"TASK", ">RUN", "STATE", ">ASKED", ">RESV", ">USED", ">SWAP", ">TIME", "WHY"}
 	const swap = 6
 	swaps := slices.ContainsFunc(j.Tasks, func(k api.Task) bool { return swapped(&k) > 0 || flex(stageOf(j, k.Task)) })
 	columns := func(cells []string) []string {
@@ -388,12 +392,12 @@ func printTasks(w io.Writer, j *api.Job, now time.Time) error {
 	t := terminal.NewTable(columns(heads)...)
 	for i := range j.Tasks {
 		k := &j.Tasks[i]
-		ideal, most := int64(0), int64(0)
+		most := int64(0)
 		if s := stageOf(j, k.Task); s != nil {
-			ideal, most = s.IdealBytes, int64(s.MaxMemory)
+			most = int64(s.MaxMemory)
 		}
-		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), terminal.MemoryOrDash(Limit(k)),
-			terminal.MemoryOrDash(ideal), terminal.MemoryOrDash(used(k)), terminal.MemoryOrDash(swapped(k)),
+		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), terminal.MemoryOrDash(k.AskedBytes),
+			terminal.MemoryOrDash(k.MemoryBytes), terminal.MemoryOrDash(used(k)), terminal.MemoryOrDash(swapped(k)),
 			took(k.Started, k.Ended, now), terminal.OneLine(taskWhy(k, most))})...)
 	}
 	t.Notes = true
@@ -467,11 +471,11 @@ func taskWhy(t *api.Task, most int64) string {
 	case h == throttled:
 		return join(hindranceWhy(t, h), phaseWords(&t.InPhase))
 	case u == nil || u.State == 0:
-		return phaseWords(&t.InPhase)
+		return join(cluster.WhyMoreMemory(t.Why), phaseWords(&t.InPhase))
 	case atMaximum(u, most):
 		return join("has its maximum, "+terminal.MemoryOrDash(most), phaseWords(&t.InPhase))
 	}
-	return join(u.Why, phaseWords(&t.InPhase))
+	return join(cmp.Or(u.Why, cluster.WhyMoreMemory(t.Why)), phaseWords(&t.InPhase))
 }
 
 // phaseWords names the phase that a task is in; empty if it has no forecast.
@@ -495,14 +499,14 @@ func join(clauses ...string) string {
 	return strings.Join(slices.DeleteFunc(clauses, func(c string) bool { return c == "" }), "; ")
 }
 
-// used returns a task's memory use without page cache or, once the task has ended, its container's peak use with page
-// cache.
+// used returns a task's memory use without page cache or, once the task has ended, the most that it held or, if that
+// was not measured, its container's peak use with page cache.
 func used(t *api.Task) int64 {
 	switch {
 	case t.Usage != nil && t.Usage.Anonymous != nil:
 		return *t.Usage.Anonymous
 	case t.Exit != nil:
-		return int64(t.Exit.Peak)
+		return int64(cmp.Or(t.Exit.Used, t.Exit.Peak))
 	}
 	return 0
 }

@@ -80,7 +80,7 @@ func TestStatedWithFlags(t *testing.T) {
 	dir := files(t, map[string]int{"a": 7})
 	for _, stated := range []bool{false, true} {
 		o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GiB)}, class: "regular",
-			maxAttempts: 1, app: "reads", deadline: time.Minute}
+			app: "reads", deadline: time.Minute}
 		want := resource.Amount(7)
 		if stated {
 			o.stage.Input, want = resource.GiB, resource.GiB

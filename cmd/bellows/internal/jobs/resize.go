@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
@@ -26,6 +27,12 @@ func resizedWords(r *api.Resized, to *api.Grant) string {
 		}
 	}
 	return text
+}
+
+// renewedWords says what is reserved of memory for a task, since when, and why.
+func renewedWords(r *api.Renewed) string {
+	reserves, why, _ := strings.Cut(r.Why, ":")
+	return reserves + " since " + r.Since.Local().Format(time.TimeOnly) + ":" + why
 }
 
 // grantWords is a grant of CPU and memory.

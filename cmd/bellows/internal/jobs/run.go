@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,20 +30,20 @@ import (
 	"github.com/bellows-rm/bellows/node/inherited"
 )
 
-const runLong = `Run a command as a job of one task. It starts when there is room for it: with
-its ideal memory (--memory), or, under an elastic policy, with less, down to
---min-memory, if its job then ends no later; --profile or --penalty says what
-that costs. {memory} in the arguments becomes the granted memory less what a
-program needs beside its buffer; {memory*0.8} and {memory-64MiB:M} compute.
+const runLong = `Run a command as a job of one task. It starts when there is room for what
+earlier runs of it needed, and grows up to --memory, or to the memory of its
+node. With --reserve stated all of --memory is reserved, and with --min-memory
+less, if its job then ends no later; --profile or --penalty says what that
+costs. {memory} in the arguments becomes the memory that it may have less what
+a program needs beside its buffer; {memory*0.8} and {memory-64MiB:M} compute.
 
 Without -d, the command reads the standard input of bellows, and bellows shows
 its output and returns its exit code, or 128 + n after signal n. Ctrl-C ends it.
-In a loop of a shell that reads the same input, add --stdin /dev/null.
-With --class flex the container grows up to --max-memory while there is room,
-and is suspended and swapped out instead of killed. See docs/getting-started.md,
-docs/formats.md (placeholders, variables) and docs/flex-containers.md.`
+In a loop of a shell that reads the same input, add --stdin /dev/null. See
+docs/getting-started.md, docs/formats.md and docs/flex-containers.md.`
 
-const runExample = `  bellows run --memory 1GiB -- python3 train.py
+const runExample = `  bellows run -- python3 train.py
+  bellows run --memory 4GiB -- ./train      (at most that)
   bellows run --memory 1GiB --min-memory 200MiB --duration 40s \
       -- sort -S {memory*0.8} -o out.txt big.txt
   bellows run --class flex --memory 256MiB --max-memory 8GiB -- ./train
@@ -59,37 +60,39 @@ type runOptions struct {
 	name, queue string
 	app         string
 	deadline    time.Duration
-	class       string
-	maxAttempts int
-	retryDelay  time.Duration
+	class       string // empty if it is not stated
+	reserve     string // empty if it is not stated
+	retry       retryOptions
 	atMostOnce  bool
 	detach      bool
 	asJSON      bool
 }
 
 func runCommand() *cobra.Command {
-	o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, 0)}, class: "regular",
-		maxAttempts: 1, retryDelay: cluster.DefaultRetryDelay, penalty: "sawtooth:1.5"}
+	o := runOptions{stage: cluster.Stage{Tasks: 1},
+		penalty: "sawtooth:1.5"}
 	cmd := &cobra.Command{
 		Use:        "run [flags] -- COMMAND [ARGUMENT...]",
 		SuggestFor: []string{"exec", "srun"},
 		Short:      "Run a command",
 		Long:       runLong,
 		Example:    runExample,
-		Args:       command.SomeArguments("command: must be given, as in `bellows run --memory 1GiB -- sort big.txt`"),
+		Args:       command.SomeArguments("command: must be given, as in `bellows run -- sort big.txt`"),
 		RunE:       func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // arguments after the command are the command's
 	o.requestFlag(f, resource.Memory)
 	f.Var(flags.Memory(&o.stage.MinMemory), "min-memory",
-		"least memory that the command may get; default: the ideal memory")
+		"least memory that the command may start with, if --memory is what it needs to be fast; default: --memory")
 	f.Var(flags.Memory(&o.stage.MaxMemory), "max-memory", "largest memory of a flex container; default: the node's memory")
 	for k := range resource.NumKinds {
 		if k != resource.Memory { // its flag is above, with its bounds
 			o.requestFlag(f, k)
 		}
 	}
+	f.Var(flags.CPU(&o.stage.MaxCPU), "max-cpus",
+		"most cores that the command may use where others leave them, at least --cpus; default: all of the node")
 	f.Var(flags.Duration(&o.stage.Duration, time.Millisecond), "duration",
 		"estimated run time with the ideal memory, such as 90s")
 	f.StringVar(&o.stage.Profile, "profile", "",
@@ -107,18 +110,15 @@ func runCommand() *cobra.Command {
 			"its arguments")
 	f.Var(flags.Duration(&o.deadline, time.Millisecond), "deadline",
 		"longest wait for the start, such as 10m, under a policy that observes deadlines; default: the policy chooses")
-	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "container class: regular or flex")
+	f.Var(flags.Choice(&o.reserve, "learned", "stated"), "reserve",
+		"what is reserved of memory: `learned`, what earlier runs needed, or stated, what --memory says; default: "+
+			"learned, unless --class or --min-memory is given")
+	f.Var(flags.Choice(&o.class, "regular", "flex"), "class",
+		"container class: regular or flex; default: flex if what is reserved is learned")
 	f.Var(flags.Duration(&o.stage.HeartbeatTimeout, time.Millisecond), "heartbeat-timeout",
 		fmt.Sprintf("time without heartbeats after which peers take the programs for dead; at least %v",
 			cluster.LeastHeartbeatTimeout))
-	f.Var(flags.Choice(&o.stage.Runtime, cluster.JVM), "runtime",
-		fmt.Sprintf("jvm: java gets a heap of %v of its memory, too, where a flex job runs as regular for lack of swap; "+
-			"flex containers need no flag", cluster.HeapShare))
-	f.Var(flags.Count(&o.maxAttempts, 1, cluster.MostAttempts), "max-attempts",
-		"number of attempts after which the job has failed")
-	f.Var(flags.Duration(&o.retryDelay, 0), "retry-delay",
-		fmt.Sprintf("pause after an attempt that failed; each is twice the one before, at most %v; 0s: no pause",
-			cluster.LongestRetryDelay))
+	o.retry.flags(f, "the command")
 	f.Var(flags.Duration(&o.stage.Timeout, time.Millisecond), "timeout",
 		"longest run time, such as 1h, suspensions included; then the command is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command a second time once it may have started")
@@ -165,7 +165,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	ctx := cmd.Context()
-	if err := fitMachine(ctx, client, job, cmd.ErrOrStderr()); err != nil {
+	if err := fitMachine(ctx, client, []workload.Job{*job}, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	warnOfPeaks(ctx, client, []workload.Job{*job}, cmd.ErrOrStderr())
@@ -180,7 +180,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if client.Remote() { // with CPUs of its own
 		own.CPUs = nil
 	}
-	submission := api.SubmissionOf(&job.Job, os.Environ(), dir, &own)
+	submission := submissionOf(job, os.Environ(), dir, &own)
 	submission.Input = in != nil
 	// A closed terminal counts as an interrupt: the user can no longer see the output of the job.
 	ctx, stop := command.Heed(ctx, syscall.SIGHUP)
@@ -190,6 +190,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	sayReserved(ctx, client, id, cmd.ErrOrStderr())
 	if o.detach {
 		if o.asJSON {
 			return terminal.WriteJSON(cmd.OutOrStdout(), map[string]any{"id": id})
@@ -197,14 +198,16 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), id)
 		return err
 	}
-	a := attached{client: client, id: id, attempts: o.maxAttempts, in: in, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
+	a := attached{client: client, id: id, again: o.retry.times > 0, in: in, out: cmd.OutOrStdout(),
+		err: cmd.ErrOrStderr()}
 	return a.follow(ctx)
 }
 
 // job returns the job that the flags describe, or an error for mistakes that can be found without the daemon.
 func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
-	if o.stage.Ideal[resource.Memory] == 0 && o.stage.Profile == "" {
-		return nil, command.Usagef("memory: must be given, by --memory or --profile")
+	undecided := o.class == "" && o.reserve == "" && o.stage.MinMemory == 0
+	if o.stage.Ideal[resource.Memory] == 0 && o.stage.Profile == "" && !undecided && o.reserve != "learned" {
+		return nil, command.Usagef("memory: must be given, by --memory or --profile, unless what is reserved is learned")
 	}
 	stage, name := o.stage, o.name
 	stage.Args = args
@@ -221,12 +224,19 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 			return nil, command.Usage(err)
 		}
 	}
-	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts,
-		RetryDelay: o.retryDelay, AtMostOnce: o.atMostOnce, App: o.app, Deadline: o.deadline, Stages: []cluster.Stage{stage}}}
-	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
+	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue,
+		AtMostOnce: o.atMostOnce, App: o.app, Deadline: o.deadline, Stages: []cluster.Stage{stage}}}
+	if err := cmp.Or(job.Class.UnmarshalText([]byte(o.class)), job.Reserve.UnmarshalText([]byte(o.reserve))); err != nil {
 		return nil, command.Usage(err)
 	}
-	if err := check(&job.Job); err != nil {
+	if o.class == "" && job.Reserve == cluster.ReserveLearned {
+		job.Class = cluster.Flex
+	}
+	job.Undecided = undecided
+	if err := o.retry.put(job); err != nil {
+		return nil, err
+	}
+	if err := check(job); err != nil {
 		return nil, err
 	}
 	return job, nil
@@ -245,8 +255,8 @@ func (o *runOptions) checkFiles(program, dir string) error {
 func nameOf(program string) string { return cmp.Or(cluster.NameFor(filepath.Base(program)), "job") }
 
 // check returns an error for a request that every front door refuses. It names the flag.
-func check(job *cluster.Job) error {
-	filled := job.AssumingProfiles()
+func check(job *workload.Job) error {
+	filled := job.AssumingDecided()
 	err := filled.CheckRuns()
 	if wrong, ok := errors.AsType[*cluster.WrongField](err); ok {
 		return command.Usagef("%s", wrong.Named(strings.ReplaceAll(wrong.Field, "_", "-")))
@@ -258,7 +268,7 @@ func check(job *cluster.Job) error {
 type attached struct {
 	client   *client.Client
 	id       cluster.JobID
-	attempts int
+	again    bool      // it may run several times, also without an attempt that failed: it may make room for others
 	in       io.Reader // nil for none
 	out, err io.Writer
 }
@@ -300,7 +310,7 @@ func (a *attached) follow(ctx context.Context) error {
 			}
 		}
 	}()
-	go a.sayWhyItWaits(all)
+	go sayWhyItWaits(all, a.err, func() (api.Job, error) { return a.client.Job(all, a.id, true) })
 	if a.in != nil {
 		go a.feed(all, a.in)
 	}
@@ -313,7 +323,24 @@ func (a *attached) follow(ctx context.Context) error {
 	if unread := <-killer; unread {
 		return command.Code(128 + int(syscall.SIGPIPE))
 	}
-	return a.result(&job, ctx.Err() != nil)
+	err = a.result(&job, ctx.Err() != nil)
+	a.sayRemedies(all, &job)
+	return err
+}
+
+// sayRemedies says what helps a job that has failed for want of memory.
+func (a *attached) sayRemedies(ctx context.Context, job *api.Job) {
+	if job.Status != cluster.StatusFailed ||
+		!slices.ContainsFunc(job.Tasks, func(t api.Task) bool { return t.Outcome == cluster.OutOfMemory }) {
+		return
+	}
+	e, err := a.client.Explain(ctx, a.id)
+	if err != nil {
+		return
+	}
+	for _, words := range e.Remedies {
+		fmt.Fprintf(a.err, "bellows: %s\n", words)
+	}
 }
 
 // result prints the cause of a failure, unless the user knows it, and returns the exit code as an error.
@@ -353,13 +380,13 @@ func plainFailure(job *api.Job) bool {
 		t.Exit.Left == 0 && t.Exit.Code < 126
 }
 
-// copy copies one stream of every attempt. An error means that output could not be written.
+// copy copies one stream of every run. An error means that output could not be written.
 func (a *attached) copy(ctx context.Context, stderr bool) error {
 	w := a.out
 	if stderr {
 		w = a.err
 	}
-	for run := 1; run <= a.attempts; run++ {
+	for run := 1; run == 1 || a.again; run++ {
 		o := api.Output{Task: cluster.TaskID{Job: a.id}, Run: run, Stderr: stderr, Follow: true, All: true}
 		err := place.UntilAnswered(ctx, nil, func() error {
 			n, err := a.client.Output(ctx, w, o)
@@ -394,16 +421,6 @@ func (a *attached) wait(ctx context.Context) (job api.Job, err error) {
 // kill kills the job; without a daemon, as soon as a daemon runs again.
 func (a *attached) kill(ctx context.Context) error {
 	return place.UntilAnswered(ctx, nil, func() error { return a.client.Kill(ctx, a.id) })
-}
-
-// sayWhyItWaits prints on a terminal what the job waits for.
-func (a *attached) sayWhyItWaits(ctx context.Context) {
-	if !terminal.Is(a.err) || !wait(ctx, time.Second) {
-		return
-	}
-	if job, err := a.client.Job(ctx, a.id, false); err == nil && job.Status == cluster.StatusPending && job.Waiting != "" {
-		fmt.Fprintf(a.err, "bellows: job %d waits: %s\n", a.id, job.Waiting)
-	}
 }
 
 // wait sleeps for d; it returns false if ctx ends first.

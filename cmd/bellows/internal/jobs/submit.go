@@ -42,6 +42,7 @@ describes the files, such as:
 
 type submitOptions struct {
 	place  place.Place
+	retry  retryOptions
 	wait   bool
 	asJSON bool
 }
@@ -62,6 +63,7 @@ func submitCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until all jobs have ended; exit code 1 if a job did not succeed")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON when all jobs are submitted (with --wait: have ended)")
+	o.retry.flags(cmd.Flags(), "a task of jobs that do not state it")
 	o.place.Flags(cmd, false)
 	return cmd
 }
@@ -90,6 +92,13 @@ func (o *submitOptions) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	w.Sort()
+	for i := range w.Jobs {
+		if j := &w.Jobs[i]; j.MaxAttempts == 0 && !j.AtMostOnce {
+			if err := o.retry.put(j); err != nil {
+				return err
+			}
+		}
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
@@ -105,9 +114,9 @@ func (o *submitOptions) run(cmd *cobra.Command, args []string) error {
 				s.Input = readsFiles(&s.Command, dir)
 			}
 		}
-		if err := fitMachine(cmd.Context(), client, &w.Jobs[i], cmd.ErrOrStderr()); err != nil {
-			return err
-		}
+	}
+	if err := fitMachine(cmd.Context(), client, w.Jobs, cmd.ErrOrStderr()); err != nil {
+		return err
 	}
 	warnOfPeaks(cmd.Context(), client, w.Jobs, cmd.ErrOrStderr())
 	own, err := inherited.Read()
@@ -117,9 +126,9 @@ func (o *submitOptions) run(cmd *cobra.Command, args []string) error {
 	if client.Remote() { // with CPUs of its own
 		own.CPUs = nil
 	}
-	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), own: own,
+	b := batch{client: client, err: cmd.ErrOrStderr(), jobs: w.Jobs, dir: dir, env: os.Environ(), own: own,
 		ended: make([]chan struct{}, len(w.Jobs)), ids: make([]cluster.JobID, len(w.Jobs)),
-		results: make([]api.Job, len(w.Jobs))}
+		results: make([]api.Job, len(w.Jobs)), first: o.place.FirstTime}
 	if !o.asJSON {
 		b.out = cmd.OutOrStdout()
 	}
@@ -174,17 +183,19 @@ func readLiveJobs(ctx context.Context, client *client.Client, file string) (*wor
 	}
 	var failed error
 	known := place.Profiles{Client: client, Failed: &failed}
-	w, err := jobfile.Read(bytes.NewReader(data), file, known.LookUp(ctx))
+	w, err := jobfile.ReadToRun(bytes.NewReader(data), file, known.LookUp(ctx))
 	switch {
 	case failed != nil:
 		return nil, failed
 	case err != nil:
 		return nil, command.Usage(err)
 	}
-	for _, j := range w.Jobs {
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
 		if !j.HasCommands() {
 			return nil, command.Usagef("%s: job %q command: must be given for a job that runs on a machine", file, j.Name)
 		}
+		j.Requeue = !j.AtMostOnce // batch work; who runs a single command says by --retry whether it may start twice
 	}
 	return w, nil
 }
@@ -204,40 +215,50 @@ func checkPrograms(j *workload.Job, dir string) error {
 	return nil
 }
 
-// fitMachine changes a FLEX job to what this machine has, and says so to the user, and what its largest node has not:
-// see withoutSwap and warnOfSize. It also says that a deadline has no effect.
-func fitMachine(ctx context.Context, client *client.Client, j *workload.Job, to io.Writer) error {
-	if err := withoutSwap(ctx, client, j, to); err != nil || j.Class != cluster.Flex && j.Deadline == 0 {
-		return err
+// fitMachine says to the user what the largest node of the machine has not for jobs that may grow: see warnOfSize. It
+// also says that a deadline has no effect. The daemon is asked once, if at all.
+func fitMachine(ctx context.Context, client *client.Client, all []workload.Job, to io.Writer) error {
+	if !slices.ContainsFunc(all, func(j workload.Job) bool { return j.Deadline > 0 || mayGrow(&j) }) {
+		return nil
 	}
 	status, err := client.Status(ctx)
 	if err != nil {
 		return err
 	}
-	if j.Deadline > 0 && !status.Deadlines {
-		fmt.Fprintf(to, "bellows: job %q deadline %s: has no effect, because policy %s lets no job come first for its "+
-			"deadline\n", j.Name, terminal.Age(j.Deadline), status.Policy)
+	for i := range all {
+		j := &all[i]
+		if j.Deadline > 0 && !status.Deadlines {
+			fmt.Fprintf(to, "bellows: job %q deadline %s: has no effect, because policy %s lets no job come first for its "+
+				"deadline\n", j.Name, terminal.Age(j.Deadline), status.Policy)
+		}
+		warnOfSize(j, status.LargestMemory(), to)
 	}
-	if j.Class != cluster.Flex {
-		return nil
-	}
-	var largest resource.Amount
-	for _, n := range status.Nodes {
-		largest = max(largest, resource.Amount(n.Memory))
-	}
-	warnOfSize(j, largest, to)
 	return nil
 }
 
-// warnOfSize warns if the maximum memory of a stage of a FLEX job exceeds the largest machine. largest is the memory
-// for containers on that, 0 if it is unknown.
+// mayGrow reports whether tasks of the job may grow, as far as that is decided, to what it states.
+func mayGrow(j *workload.Job) bool {
+	decided := j.AssumingDecided()
+	return decided.Class == cluster.Flex &&
+		slices.ContainsFunc(decided.Stages, func(s cluster.Stage) bool { return s.MaxMemory > 0 })
+}
+
+// warnOfSize warns if the maximum memory of a stage of a job that may grow exceeds the largest machine. largest is the
+// memory for containers on that, 0 if it is unknown.
 func warnOfSize(j *workload.Job, largest resource.Amount, to io.Writer) {
-	for i := range j.Stages {
-		s := &j.Stages[i]
+	if largest == 0 || !mayGrow(j) {
+		return
+	}
+	decided := j.AssumingDecided()
+	for i := range decided.Stages {
+		s, what := &decided.Stages[i], "maximum memory"
+		if j.Stages[i].MaxMemory == 0 {
+			what = "memory" // what is reserved is learned, and this is the limit
+		}
 		// If its initial memory exceeds the machine, too, the job will be refused.
-		if largest > 0 && s.MaxMemory > largest && s.Ideal[resource.Memory] <= largest {
-			fmt.Fprintf(to, "bellows: job %q stage %q maximum memory %s: the largest machine has only %s for containers\n",
-				j.Name, s.Name, resource.FormatMemory(s.MaxMemory), resource.FormatMemory(largest))
+		if s.MaxMemory > largest && s.Ideal[resource.Memory] <= largest {
+			fmt.Fprintf(to, "bellows: job %q stage %q %s %s: the largest machine has only %s for containers\n", j.Name, s.Name,
+				what, resource.FormatMemory(s.MaxMemory), resource.FormatMemory(largest))
 		}
 	}
 }
@@ -250,6 +271,9 @@ type batch struct {
 	env    []string
 	own    cluster.Inherited
 	out    io.Writer // for ids; nil for none
+	err    io.Writer
+	told   sync.Once // what the memory of jobs means
+	first  func(what string) bool
 
 	mu      sync.Mutex
 	ids     []cluster.JobID
@@ -378,13 +402,14 @@ func (b *batch) submitAll(ctx context.Context) (n int, err error) {
 	for done := 0; done < n; {
 		bulk := api.Bulk{Env: cluster.EncodeTexts(b.env), Dir: cluster.EncodeText(b.dir), Inherited: &b.own}
 		for i := done; i < min(n, done+api.MostInBulk); i++ {
-			bulk.Jobs = append(bulk.Jobs, api.SubmissionOf(&b.jobs[i].Job, nil, "", nil))
+			bulk.Jobs = append(bulk.Jobs, submissionOf(&b.jobs[i], nil, "", nil))
 		}
 		ids, err := b.client.SubmitAll(ctx, bulk)
 		if err != nil {
 			return done, err
 		}
 		for _, id := range ids {
+			b.sayMeaning(ctx, done, id)
 			b.ids[done] = id
 			done++
 			if b.out != nil {
@@ -397,11 +422,38 @@ func (b *batch) submitAll(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
+// submissionOf is api.SubmissionOf for a job that may leave to the daemon what is undecided.
+func submissionOf(j *workload.Job, env []string, dir string, own *cluster.Inherited) api.Submission {
+	s := api.SubmissionOf(&j.Job, env, dir, own)
+	if j.Undecided {
+		s = s.Undecided()
+	}
+	return s
+}
+
+// sayMeaning says, once to a user, that the memory that a job states is its limit and not what is reserved, if that was
+// decided for it.
+func (b *batch) sayMeaning(ctx context.Context, i int, id cluster.JobID) {
+	states := slices.ContainsFunc(b.jobs[i].Stages, func(s cluster.Stage) bool { return s.Ideal[resource.Memory] > 0 })
+	if !b.jobs[i].Undecided || !states {
+		return
+	}
+	b.told.Do(func() {
+		job, err := b.client.Job(ctx, id, false)
+		if err != nil || len(job.Stages) == 0 || job.Stages[0].Reserved == nil || !b.first("memory-meaning") {
+			return // the daemon has not decided so, or its user knows it
+		}
+		fmt.Fprintln(b.err, "bellows: memory is the most that a task may use, and what earlier runs needed is reserved; "+
+			"\"reserve: stated\" in the job reserves all of it")
+	})
+}
+
 func (b *batch) submit(ctx context.Context, i int) error {
-	id, err := b.client.Submit(ctx, api.SubmissionOf(&b.jobs[i].Job, b.env, b.dir, &b.own))
+	id, err := b.client.Submit(ctx, submissionOf(&b.jobs[i], b.env, b.dir, &b.own))
 	if err != nil {
 		return err
 	}
+	b.sayMeaning(ctx, i, id)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ids[i] = id

@@ -160,7 +160,7 @@ func note(r *api.TaskUsage) string {
 			terminal.Age(time.Duration(r.GapSeconds*float64(time.Second))))
 	}
 	if r.StillSeconds >= 1 {
-		still = fmt.Sprintf("was stopped for %s", terminal.Age(time.Duration(r.StillSeconds*float64(time.Second))))
+		still = fmt.Sprintf("was stopped for %s", terminal.Age(r.Still()))
 	}
 	return join(r.Missing, gap, still)
 }

@@ -87,17 +87,20 @@ func canned() (now time.Time, jobs []api.Job, tasks []api.Task) {
 	}
 	id := cluster.TaskID{Job: 12345}
 	tasks = []api.Task{
-		{Task: id, Run: 2, State: api.TaskRunning, Grant: api.Grant{MemoryBytes: 2 << 30}, UnderSized: true,
-			Started: now.Add(-30 * time.Second), Usage: &cluster.Reading{Memory: pointer[int64](1700 << 20),
+		{Task: id, Run: 2, State: api.TaskRunning, Grant: api.Grant{MemoryBytes: 2 << 30}, AskedBytes: 4 << 30,
+			UnderSized: true,
+			Started:    now.Add(-30 * time.Second), Usage: &cluster.Reading{Memory: pointer[int64](1700 << 20),
 				Anonymous: pointer[int64](1500 << 20)}},
 		{Task: cluster.TaskID{Job: 12345, Index: 1}, Run: 1, State: api.TaskEnded, Outcome: cluster.Failed,
-			Grant: api.Grant{MemoryBytes: 4 << 30}, Started: now.Add(-80 * time.Second), Ended: now.Add(-20 * time.Second),
-			Exit: &cluster.Exit{Code: 3, Peak: 3 << 30}, Detail: "ended with exit code 3"},
+			Grant: api.Grant{MemoryBytes: 4 << 30}, AskedBytes: 4 << 30, Started: now.Add(-80 * time.Second),
+			Ended: now.Add(-20 * time.Second),
+			Exit:  &cluster.Exit{Code: 3, Peak: 3 << 30, Used: 5 << 29}, Detail: "ended with exit code 3"},
 		{Task: cluster.TaskID{Job: 12345, Index: 12}, Run: 1, State: api.TaskEnded, Outcome: cluster.OutOfMemory,
-			Grant: api.Grant{MemoryBytes: 4 << 30}, Started: now.Add(-80 * time.Second), Ended: now.Add(-20 * time.Second),
-			Exit: &cluster.Exit{Code: 137}, Detail: "the kernel killed a process of it for memory"},
+			Grant: api.Grant{MemoryBytes: 4 << 30}, AskedBytes: 4 << 30, Started: now.Add(-80 * time.Second),
+			Ended: now.Add(-20 * time.Second),
+			Exit:  &cluster.Exit{Code: 137}, Detail: "the kernel killed a process of it for memory"},
 		{Task: cluster.TaskID{Job: 12345, Index: 13}, Run: 1, State: api.TaskStarting,
-			Grant: api.Grant{MemoryBytes: 4 << 30}},
+			Grant: api.Grant{MemoryBytes: 4 << 30}, AskedBytes: 4 << 30},
 	}
 	return now, jobs, tasks
 }
@@ -131,7 +134,8 @@ func breathes(now time.Time) (jobs []api.Job, tasks []api.Task) {
 		task(cluster.TaskID{Job: 8}, cluster.ContainerRunning, 90*mib, 30*mib, 96*mib,
 			"held 60MiB of 64MiB, and the node had plenty left"),
 		{Task: cluster.TaskID{Job: 9}, Run: 1, State: api.TaskStarting, Grant: api.Grant{MemoryBytes: 64 * mib},
-			Why: "fits with its ideal memory, 64MiB", Usage: &cluster.Reading{State: cluster.ContainerWaiting,
+			AskedBytes: 64 * mib, Why: "fits with its ideal memory, 64MiB",
+			Usage: &cluster.Reading{State: cluster.ContainerWaiting,
 				Why: "needs 64MiB, and job 7 is out of memory already", Since: now.Add(-3 * time.Second)}},
 		task(cluster.TaskID{Job: 10}, cluster.ContainerRunning, 40*mib, 0, 64*mib,
 			"nobody was out of memory, and the node had 30MiB left"),
@@ -141,6 +145,7 @@ func breathes(now time.Time) (jobs []api.Job, tasks []api.Task) {
 			Grant: api.Grant{MemoryBytes: 64 * mib}, Started: now.Add(-80 * time.Second), Ended: now.Add(-20 * time.Second),
 			Exit: &cluster.Exit{Code: 137, Peak: 64 * mib}, Detail: "the kernel killed a process of it for memory"},
 	}
+	tasks[1].AskedBytes = 96 * mib
 	return jobs, tasks
 }
 
@@ -149,9 +154,7 @@ func breathes(now time.Time) (jobs []api.Job, tasks []api.Task) {
 func TestViewsOfBreathing(t *testing.T) {
 	now, _, _ := canned()
 	jobs, tasks := breathes(now)
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
+	inUTC(t)
 	view(t, "breathing", func(b *bytes.Buffer) error { return printJobs(b, pages(jobs), tasks, now) })
 	for _, j := range jobs {
 		e := api.Explanation{Why: "Where the job stands."}
@@ -182,9 +185,7 @@ func TestViewsOfBreathing(t *testing.T) {
 
 func TestViews(t *testing.T) {
 	// Times of day are shown in the user's time zone.
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
+	inUTC(t)
 
 	now, jobs, tasks := canned()
 	view(t, "jobs", func(b *bytes.Buffer) error { return printJobs(b, pages(jobs), tasks, now) })
@@ -216,9 +217,7 @@ func TestViews(t *testing.T) {
 
 // What is expected of a job, as learned, as stated and unknown.
 func TestViewsOfForecasts(t *testing.T) {
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
+	inUTC(t)
 	now, _, _ := canned()
 	stage := func(name string) api.Stage {
 		return api.Stage{Stage: cluster.Stage{Name: name, Tasks: 1}, Pending: 1}
@@ -253,9 +252,7 @@ func TestViewsOfForecasts(t *testing.T) {
 }
 
 func TestThrottledViews(t *testing.T) {
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
+	inUTC(t)
 	now, jobs, tasks := canned()
 	job := jobs[2]
 	job.Tasks, job.Submitted = nil, now.Add(-2*time.Minute)
@@ -295,11 +292,16 @@ func TestThrottledViews(t *testing.T) {
 	view(t, "throttled-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
 }
 
-// A task that was resized, one that is being resized, one whose resize failed, and one that was found resized.
-func TestResizedViews(t *testing.T) {
+// inUTC shows times in UTC until the test ends.
+func inUTC(t *testing.T) {
 	local := time.Local
 	time.Local = time.UTC
 	t.Cleanup(func() { time.Local = local })
+}
+
+// A task that was resized, one that is being resized, one whose resize failed, and one that was found resized.
+func TestResizedViews(t *testing.T) {
+	inUTC(t)
 	now, jobs, tasks := canned()
 	e := api.Explanation{Job: jobs[2], Why: "The remaining tasks of the job are running."}
 	e.Job.Tasks = nil
@@ -322,11 +324,32 @@ func TestResizedViews(t *testing.T) {
 	view(t, "resized-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
 }
 
+// A task whose reservation was renewed, and one that was resized for another reason since.
+func TestRenewedViews(t *testing.T) {
+	inUTC(t)
+	now, jobs, tasks := canned()
+	e := api.Explanation{Job: jobs[2], Why: "The remaining tasks of the job are running."}
+	e.Job.Tasks = nil
+	was, is := api.Grant{CPUMillicores: 1000, MemoryBytes: 640 << 20}, api.Grant{CPUMillicores: 1000,
+		MemoryBytes: 120 << 20}
+	why := "reserves 120MiB: the rest of the run needs 110MiB by 6 runs"
+	for i, r := range []api.Resized{
+		{Was: was, Since: now, InForce: true, Why: why},
+		{Was: is, Since: now, InForce: true, Why: "its phase 3 is granted 1 core and 120MiB"},
+	} {
+		k := tasks[0]
+		k.Task.Index, k.State, k.Grant = int32(i), api.TaskRunning, is
+		k.Sized = api.Sized{Resized: &r, Renewed: &api.Renewed{Since: now.Add(-time.Minute), Why: why}}
+		e.Job.Tasks = append(e.Job.Tasks, k)
+		e.Tasks = append(e.Tasks, api.TaskExplanation{Task: k.Task, Grant: is, IdealBytes: 120 << 20, Slowdown: 1, Why: k.Why,
+			Sized: k.Sized})
+	}
+	view(t, "renewed-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
+}
+
 // A task that its owner paused, one whose pause failed, and one that runs; and the phases that they are in.
 func TestPausedViews(t *testing.T) {
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
+	inUTC(t)
 	now, jobs, _ := canned()
 	job := jobs[2]
 	job.Submitted = now.Add(-2 * time.Minute)
@@ -361,9 +384,7 @@ func TestPausedViews(t *testing.T) {
 
 // The schedule by which the demand on a node is leveled: proved, with a gap, not used, and being solved.
 func TestLeveledViews(t *testing.T) {
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
+	inUTC(t)
 	now, jobs, _ := canned()
 	e := api.Explanation{Job: jobs[2], Why: "The remaining tasks of the job are running."}
 	e.Job.Tasks = nil
@@ -390,9 +411,7 @@ func TestLeveledViews(t *testing.T) {
 // A task that leveling holds for another one, one that its owner paused as well, one that was found held, and one
 // that could not be held.
 func TestHeldUntilViews(t *testing.T) {
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
+	inUTC(t)
 	now, jobs, _ := canned()
 	job := jobs[2]
 	job.Submitted, job.Waiting = now.Add(-2*time.Minute), ""
@@ -434,9 +453,7 @@ func TestHeldUntilViews(t *testing.T) {
 // Tasks that wait for memory before a phase: one whose memory has left, one behind others, and one that its owner
 // paused as well.
 func TestMemoryWaitViews(t *testing.T) {
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
+	inUTC(t)
 	now, jobs, _ := canned()
 	job := jobs[2]
 	job.Submitted, job.Waiting = now.Add(-2*time.Minute), ""
@@ -475,6 +492,23 @@ func TestNameOfProgram(t *testing.T) {
 		got := nameOf(program)
 		if got != want || !cluster.IsName(got) {
 			t.Errorf("%q is called %q, want %q", program, got, want)
+		}
+	}
+}
+
+// Why a job has failed is said once, with its clauses.
+func TestAFailureIsExplainedOnce(t *testing.T) {
+	for _, detail := range []string{"task 1.0.0: ended with exit code 3",
+		"task 1.0.0: ended with exit code 3; it is not tried again, because retry_on is oom"} {
+		var out bytes.Buffer
+		e := api.Explanation{Job: api.Job{ID: 1, Status: cluster.StatusFailed, Ended: true, Detail: detail},
+			Why: "The job has ended: failed, because of " + detail + "."}
+		if err := printExplanation(&out, &e, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		printed := strings.Join(strings.Fields(out.String()), " ")
+		if got := strings.Count(printed, detail); got != 1 {
+			t.Errorf("%q is said %d times: %s", detail, got, printed)
 		}
 	}
 }

@@ -32,6 +32,7 @@ set:
 flex: paper
 puff_ratio: 0.2
 still: keeps
+memory_default: stated
 output_limit: 1MiB
 keep_for: 90m
 keep_jobs: 7
@@ -138,7 +139,7 @@ func TestFlagsTakePrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"keep_jobs": "8 flag", "memory": "32MiB flag", "set fair.reservations": "true flag",
-		"set fair.gaps": "auto " + path + ":11", "disk": "0 " + path + ":5", "verbose": "true " + path + ":20"}
+		"set fair.gaps": "auto " + path + ":11", "disk": "0 " + path + ":5", "verbose": "true " + path + ":21"}
 	for _, r := range o.rows() {
 		if text, ok := want[r.Setting]; ok && text != r.Value+" "+r.From {
 			t.Errorf("%s is %s from %s, want %s", r.Setting, r.Value, r.From, text)

@@ -20,7 +20,7 @@ func TestDoctor(t *testing.T) {
 			Found:  "the group /user.slice/user-1000.slice/session-2.scope was not delegated to this user: permission denied",
 			Remedy: "run it as root, or as `systemd-run --user --scope -p Delegate=yes COMMAND`"},
 		{Check: "swap", Level: doctor.Warning,
-			Found:  "none: a FLEX job is refused, unless its profile says that it can spill",
+			Found:  "none: where FLEX containers lack memory, the youngest are requeued instead of swapped out",
 			Remedy: "run `bellows swap create --size 4GiB`"},
 		{Check: "state directory", Found: "/home/ada/.local/state/bellows does not exist; `bellows up` makes it"},
 	})

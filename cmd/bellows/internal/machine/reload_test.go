@@ -37,7 +37,7 @@ func TestReread(t *testing.T) {
 			slog.LevelDebug},
 		{"memory: 32MiB\nkeep_for: 1h\nverbose: true\npolicy: fair\nset: {fair.gaps: nope}\n", "setting fair.gaps", nil,
 			nil, 0, 0},
-		{"memory: 32MiB\nset: {fair.reservations: false}\n", "must be a setting of a policy that is used: yarn-me", nil,
+		{"memory: 32MiB\nset: {fair.reservations: false}\n", "must be a setting of a policy that is used: bellows", nil,
 			nil, 0, 0},
 		{"memory: 32MiB\nkeep_for: 1h\nverbose: true\npolicy: drf\n", "", nil,
 			[]daemon.Change{change("memory", "64MiB", "32MiB"), change("policy", "fair", "drf"),

@@ -68,14 +68,17 @@ func (o *upOptions) table() []setting {
 			help: "`name` of the scheduling policy: " + strings.Join(policy.Names(), ", ")},
 		{flag: "set", value: flags.Settings(o.settings), check: checkPolicySetting,
 			help: "setting of the policy; may be repeated"},
-		{flag: "flex", value: flags.Choice(&o.flex, memory.PresetNames()...),
+		{flag: "flex", value: flags.Choice(&o.flex.preset, memory.PresetNames()...),
 			help: "memory `manager` of FLEX containers: default, paper (Pufferfish), or a variant that the paper compares: " +
 				variants},
-		{flag: "puff-ratio", value: flags.Number(&o.puffRatio, 0, 100), check: func(string) error {
-			return checkPuffRatio(o.puffRatio)
+		{flag: "puff-ratio", value: flags.Number(&o.flex.puffRatio, 0, 100), check: func(string) error {
+			return checkPuffRatio(o.flex.puffRatio)
 		}, help: "growth of a FLEX container per puff, as a `share` of its limit, from 0.01 to 100; 0: as --flex says"},
 		{flag: "still", value: flags.Choice(&o.still, "lends", "keeps"),
 			help: "whether paused and suspended tasks lend their cores to other tasks: `lends` or keeps"},
+		{flag: "memory-default", value: flags.Choice(&o.reserves, "auto", "stated"),
+			help: "what a job reserves that states neither class nor reserve: `auto`, what earlier runs needed, or stated, " +
+				"what it states"},
 		{flag: "output-limit", value: flags.Memory(&o.output), reloads: true,
 			help: "size kept of each output of a task, half from its beginning and half from its end; the tasks of a job " +
 				"with more than 8 tasks share the size of 8 tasks"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/client"
@@ -22,11 +23,14 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "status",
 		SuggestFor: []string{"info", "sinfo", "nodes"},
-		Short:      "Show the daemon and what is free",
-		Long: `Show the daemon and its machine. GRANTED is what tasks were granted, USED what
-they use now, without page cache. A task of class flex was granted the memory
-that it starts with, and may grow: USED can then be more than GRANTED. FREE is
-neither granted nor held by such tasks.
+		Short:      "Show the daemon and what is left",
+		Long: `Show the daemon and its machine, and what was asked of memory for tasks, what is
+reserved for them and what they use, now and of runs that have ended.
+
+USED is without page cache, RESERVED the memory that tasks start with. LIMITS is
+what containers may use together: flex containers grow beyond what is reserved.
+LEFT is what the next task finds, without any being taken from others: neither
+reserved nor in limits. CORES are those reserved.
 
 The lines below the table have the bandwidths of disk and network and what tasks
 were granted of them, or say that they are unknown. "bellows up" measures the
@@ -56,6 +60,13 @@ func printStatus(w io.Writer, s *api.Status, now time.Time) error {
 		s.PID, s.Version, s.State)
 	fmt.Fprintf(w, "%s not ended, %s running, %d waiting\n", terminal.Count(s.Jobs, "job"),
 		terminal.Count(s.Running, "task"), s.Pending)
+	memory := func(bytes int64) string { return resource.FormatMemory(resource.Amount(bytes)) }
+	if n := &s.Slack.Now; n.Tasks > 0 {
+		fmt.Fprintf(w, "memory of %s: %s\n", terminal.Count(int(n.Tasks), "task"), jobs.SlackWords(n, memory))
+	}
+	if p := &s.Slack.Past; p.Tasks > 0 {
+		fmt.Fprintf(w, "memory of %s: %s\n", terminal.Count(int(p.Tasks), "ended run"), jobs.SlackWords(p, memory))
+	}
 	if s.Configuration != nil {
 		fmt.Fprintln(w, terminal.Fold("configuration: "+configured(s.Configuration), terminal.Width-2, "  "))
 	}
@@ -70,14 +81,12 @@ func printStatus(w io.Writer, s *api.Status, now time.Time) error {
 		fmt.Fprintf(w, "%s\n", terminal.Fold("warning: "+s.Crowded, terminal.Width-2, "  "))
 	}
 	fmt.Fprintln(w)
-	t := terminal.NewTable("NODE", ">MEMORY", ">GRANTED", ">USED", ">FREE", ">CORES", ">GRANTED", ">CONTAINERS")
+	t := terminal.NewTable("NODE", ">MEMORY", ">USED", ">RESERVED", ">LIMITS", ">LEFT", ">CORES", ">CONTAINERS")
 	t.Shrinks = 0
 	for _, n := range s.Nodes {
-		memory := func(bytes int64) string { return resource.FormatMemory(resource.Amount(bytes)) }
 		cpu := func(milli int64) string { return resource.FormatCPU(resource.Amount(milli)) }
-		granted := n.Memory - n.FreeMemory - n.LeftoverMemory + n.OverdrawnMemory
-		t.Add(n.Name, memory(n.Memory), memory(granted), memory(n.UsedAnonymous), memory(n.LeftMemory()), cpu(n.CPU),
-			cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
+		t.Add(n.Name, memory(n.Memory), memory(n.UsedAnonymous), memory(n.Reserved()), memory(n.Limits()),
+			memory(n.LeftMemory), cpu(n.CPU-n.FreeCPU)+" of "+cpu(n.CPU), fmt.Sprint(n.Containers))
 	}
 	if err := t.Write(w); err != nil {
 		return err

@@ -26,8 +26,8 @@ func swapCommand() *cobra.Command {
 		Use:   "swap",
 		Short: "Manage swap devices",
 		Long: `Show, create and remove swap devices. FLEX containers whose memory other
-containers need are swapped out; without swap, FLEX jobs are refused. No daemon
-is needed; a running daemon uses the changed swap at once.`,
+containers need are swapped out; without swap, the youngest are requeued. No
+daemon is needed; a running daemon uses the changed swap at once.`,
 		Example: `  bellows swap create --size 4GiB
   bellows swap status`,
 		Args: cobra.NoArgs,
@@ -290,7 +290,7 @@ func (o *swapRemoveOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !o.force && !slices.Equal(devices, []string{zswapName}) {
+	if !slices.Equal(devices, []string{zswapName}) {
 		if err := o.checkJobs(cmd); err != nil {
 			return err
 		}
@@ -371,25 +371,37 @@ func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string,
 	return ours, nil
 }
 
-// checkJobs returns an error if jobs have pages in swap.
+// checkJobs returns an error if jobs have pages in swap. If the removal is forced, it says what becomes of them.
 func (o *swapRemoveOptions) checkJobs(cmd *cobra.Command) error {
 	client, err := o.place.Client()
 	if err != nil {
-		return err
+		return o.unlessForced(err)
 	}
 	tasks, err := client.Tasks(cmd.Context(), true)
 	if api.KindOf(err) == api.Unavailable {
 		return nil
 	}
 	if err != nil {
-		return err
+		return o.unlessForced(err)
 	}
 	for i := range tasks {
-		if u := tasks[i].Usage; tasks[i].State != api.TaskEnded && u != nil && u.Swap != nil &&
-			*u.Swap >= int64(resource.MiB) {
-			return fmt.Errorf("task %s of a job holds %s in swap: wait until it has ended, or give --force", tasks[i].Task,
-				resource.FormatMemory(resource.Amount(*u.Swap)))
+		t := &tasks[i]
+		if u := t.Usage; t.State == api.TaskEnded || u == nil || u.Swap == nil || *u.Swap < int64(resource.MiB) {
+			continue
 		}
+		holds := fmt.Sprintf("task %s of a job holds %s in swap", t.Task,
+			resource.FormatMemory(resource.Amount(*t.Usage.Swap)))
+		if !o.force {
+			return fmt.Errorf("%s: wait until it has ended, or give --force", holds)
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "bellows: %s: it ends if that does not fit its limit\n", holds)
 	}
 	return nil
+}
+
+func (o *swapRemoveOptions) unlessForced(err error) error {
+	if o.force {
+		return nil
+	}
+	return err
 }

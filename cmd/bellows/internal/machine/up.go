@@ -71,9 +71,9 @@ type upOptions struct {
 	swapping  resource.Amount // bytes a day
 	policy    string
 	settings  map[string]string // of policies
-	flex      string            // preset of the memory manager
-	puffRatio float64           // 0 is the preset's
+	flex      flexOptions
 	still     string
+	reserves  string // auto or stated
 	output    resource.Amount
 	keep      retention.Rule
 	users     quotaFlag // quotas of users, and of queues
@@ -91,6 +91,16 @@ type upOptions struct {
 	log    string // path of the log; empty for standard error
 
 	origins origins // configure sets them
+}
+
+// flexOptions are the settings of the memory manager.
+type flexOptions struct {
+	preset    string
+	puffRatio float64 // 0 is the preset's
+}
+
+func (f *flexOptions) manager() (memory.Parameters, error) {
+	return memory.PresetOf(f.preset, f.puffRatio)
 }
 
 // origins are where the settings come from.
@@ -111,8 +121,10 @@ func (o *origins) of(row string) string { return cmp.Or(o.rows[row], "default") 
 
 // newUpOptions returns the defaults.
 func newUpOptions() *upOptions {
-	return &upOptions{policy: "yarn-me", still: "lends", flex: "default", format: logText, settings: map[string]string{},
-		users: quotaFlag{}, queues: quotaFlag{}, origins: origins{rows: map[string]string{}},
+	return &upOptions{policy: policy.Default, still: "lends", reserves: "auto",
+		flex: flexOptions{preset: "default"}, format: logText,
+		settings: map[string]string{},
+		users:    quotaFlag{}, queues: quotaFlag{}, origins: origins{rows: map[string]string{}},
 		output: agent.DefaultOutputLimit,
 		keep:   retention.Rule{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
 }
@@ -252,7 +264,7 @@ func (o *upOptions) daemon() (daemon.Config, error) {
 		}
 	}
 	capacity[resource.Disk], capacity[resource.Network] = o.disk, o.network
-	manager, err := memory.PresetOf(o.flex, o.puffRatio)
+	manager, err := o.flex.manager()
 	if err != nil {
 		return daemon.Config{}, command.Usage(err)
 	}
@@ -268,7 +280,9 @@ func (o *upOptions) daemon() (daemon.Config, error) {
 		Configuration: o.origins.file, MeasureDisk: !o.origins.stated("disk"), AcceptStore: o.accept,
 		Version: command.VersionText(), Listen: o.listen.address, Certificate: certificate,
 		Agent: agent.Config{Capacity: capacity, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
-		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps", Keep: &o.keep, Quotas: o.quotas(),
+		Driver: live.Config{Policy: p, Settings: o.settings, Keeps: o.still == "keeps",
+			ReservesStated: o.reserves == "stated",
+			Keep:           &o.keep, Quotas: o.quotas(),
 			Patience: Patience}}, nil
 }
 

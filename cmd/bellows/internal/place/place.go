@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/client"
+	"github.com/bellows-rm/bellows/durable"
 )
 
 // Place is the state directory of a daemon and the socket on which it listens, or its address on the network.
@@ -154,6 +155,33 @@ func usualPlace() (state, socket string) {
 		socket = filepath.Join(state, "bellows.sock")
 	}
 	return state, socket
+}
+
+// FirstTime reports whether the user has still to read something, which what names: not if a file in the state
+// directory says that it was printed. Where that cannot be noted, it is printed again.
+func (p *Place) FirstTime(what string) bool {
+	dir := p.State
+	if dir == "" { // the daemon is on the network
+		dir, _ = usualPlace()
+	}
+	note := filepath.Join(dir, "told-"+what)
+	if dir == "" || exists(note) {
+		return dir == ""
+	}
+	if durable.MakeDir(dir) == nil {
+		if f, err := durable.Open(note); err == nil {
+			_ = f.Close()
+		}
+	}
+	return true
+}
+
+// Usual reports whether other programs of this user find the socket by themselves: by $BELLOWS_SOCKET or in a usual
+// place. Client or Fill must have filled it in.
+func (p *Place) Usual() bool {
+	named := os.Getenv("BELLOWS_SOCKET")
+	_, usual := usualPlace()
+	return p.Socket == named || named == "" && (p.Socket == usual || p.Socket == machineSocket && !exists(usual))
 }
 
 // Client returns a client for the daemon at that place. It leaves State empty for a user without a home directory. A

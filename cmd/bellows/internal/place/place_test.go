@@ -131,3 +131,29 @@ func TestWithoutHome(t *testing.T) {
 
 func asking(p *Place, cmd *cobra.Command)  { p.Flags(cmd, false) }
 func opening(p *Place, cmd *cobra.Command) { p.Flags(cmd, true) }
+
+// What a user is to be told once is told once per state directory, and again where that cannot be noted.
+func TestFirstTime(t *testing.T) {
+	home := t.TempDir()
+	file := filepath.Join(home, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		state, what string
+		want        bool
+	}{
+		{filepath.Join(home, "new", "state"), "a", true},
+		{filepath.Join(home, "new", "state"), "a", false},
+		{filepath.Join(home, "new", "state"), "b", true},
+		{home, "a", true},
+		{home, "a", false},
+		{file, "a", true},
+		{file, "a", true},
+	} {
+		p := Place{State: c.state}
+		if got := p.FirstTime(c.what); got != c.want {
+			t.Errorf("%s in %s: %v", c.what, c.state, got)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/connector/spark"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
@@ -24,9 +25,9 @@ const createLong = `Make a pool, or change the pool of that name: executors that
 replaced after their current task.
 
 Without COMMAND, executors run functions of Python, in the first python3 of
-PATH. COMMAND may be another interpreter; if it is called neither python nor
-pypy, or needs arguments, state --language python. With --language go, COMMAND
-is a program that calls executor.Main. Otherwise it speaks the protocol itself.
+PATH, or COMMAND: if it is called neither python nor pypy, or has arguments,
+state --language python. With --language go, COMMAND calls executor.Main; else
+it speaks the protocol itself. With --spark, executors run tasks of Spark.
 
 A pool has as many executors as there are tasks that could run. One beyond --min
 ends when it has run nothing for --idle, and earlier while other users wait. You
@@ -35,14 +36,19 @@ pay for idle executors as for busy ones. See docs/pools.md.`
 const createExample = `  bellows pool create sums --memory 256MiB --max 8
   bellows pool create plots --memory 1GiB --min 1 --max 4 --recycle 800MiB \
       -- venv/bin/python
-  bellows pool create hash --memory 64MiB --max 16 --language go -- ./hasher`
+  bellows pool create hash --memory 64MiB --max 16 --language go -- ./hasher
+  bellows pool create sp --spark auto --memory 2GiB --max 4`
 
 // createOptions are the flags of create.
 type createOptions struct {
 	place  place.Place
 	spec   api.PoolSpec
 	class  string
+	spark  string // an installation of Spark, if executors are to be of that
 	asJSON bool
+
+	connector spark.Compiled // to that Spark
+	sizes     []string       // what is said of those that were not stated
 }
 
 func createCommand() *cobra.Command {
@@ -59,11 +65,14 @@ func createCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.Var(flags.Choice(&o.spec.Language, api.PoolPython, api.PoolGo), "language",
 		"what functions of tasks are written in: python or go; default: python for no COMMAND and for an interpreter")
+	f.StringVar(&o.spark, "spark", "",
+		"run tasks of the Spark in a `folder`, or with auto in SPARK_HOME or python3's pyspark; see docs/spark.md")
 	f.Var(flags.Count(&o.spec.Min, 0, api.MostPoolExecutors), "min",
 		"number of executors that stay while no task needs them")
-	f.Var(flags.Count(&o.spec.Max, 1, api.MostPoolExecutors), "max", "largest number of executors; required")
+	f.Var(flags.Count(&o.spec.Max, 1, api.MostPoolExecutors), "max",
+		"largest number of executors; required without --spark")
 	f.Var(flags.CPU(&o.spec.CPU), "cpus", "CPU of an executor; default: 1")
-	f.Var(flags.Memory(&o.spec.Memory), "memory", "memory of an executor; required")
+	f.Var(flags.Memory(&o.spec.Memory), "memory", "memory of an executor; required without --spark")
 	f.Var(flags.Memory(&o.spec.MaxMemory), "max-memory", "largest memory of a flex executor; default: the node's memory")
 	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "container class of executors: regular or flex")
 	f.Var(flags.Duration(&o.spec.Idle, time.Second), "idle",
@@ -85,11 +94,19 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 && cmd.ArgsLenAtDash() != 1 {
 		return command.Usagef("pool: must be one name; the command of executors stands after --")
 	}
-	if err := o.complete(); err != nil {
-		return err
-	}
 	client, err := o.place.Client()
 	if err != nil {
+		return err
+	}
+	if o.spark != "" {
+		if client.Remote() {
+			return command.Usagef("spark: needs a daemon of this machine, where the installation is")
+		}
+		if err := o.prepareSpark(cmd.Context(), cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+	}
+	if err := o.complete(); err != nil {
 		return err
 	}
 	if client.Remote() { // the files and CPUs are those of another machine
@@ -102,14 +119,29 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 	case err != nil:
 		return err
 	case o.asJSON:
-		return terminal.WriteJSON(cmd.OutOrStdout(), map[string]any{"name": o.spec.Name, "created": created})
+		return terminal.WriteJSON(cmd.OutOrStdout(), o.made(created))
+	}
+	for _, line := range o.sizes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "bellows:", line)
 	}
 	done := "created"
 	if !created {
 		done = "changed"
 	}
 	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "bellows: pool %s %s\n", o.spec.Name, done)
+	if o.spark != "" && err == nil {
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), o.sparkSubmit())
+	}
 	return err
+}
+
+// made is what is printed for programs.
+func (o *createOptions) made(created bool) map[string]any {
+	all := map[string]any{"name": o.spec.Name, "created": created}
+	if o.spark != "" {
+		all["spark_master"], all["spark_jar"] = "spark-bellows://"+o.spec.Name, o.connector.Jar
+	}
+	return all
 }
 
 // interpreter matches the names of interpreters of Python. Without arguments, none of them speaks the protocol of

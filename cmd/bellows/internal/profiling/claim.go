@@ -49,10 +49,7 @@ func (o *profileOptions) findClaims(ctx context.Context, tell io.Writer) (*claim
 	if err != nil {
 		return nil, err
 	}
-	c := &claims{client: client, name: o.name, cpus: o.cpus, tell: tell}
-	for _, n := range status.Nodes {
-		c.most = max(c.most, resource.Amount(n.Memory))
-	}
+	c := &claims{client: client, name: o.name, cpus: o.cpus, tell: tell, most: status.LargestMemory()}
 	me, limited := cmp.Or(place.UserName(), strconv.Itoa(os.Getuid())), false
 	for _, q := range quotas {
 		if q.User != me && q.Queue != cluster.DefaultQueue {

@@ -96,13 +96,9 @@ func (o *importOptions) read(cmd *cobra.Command, files []string) ([]importer.Sta
 	if err != nil {
 		return nil, nil, err
 	}
-	var progress func(int64)
-	if !o.quiet {
-		shown := terminal.NewProgress(cmd.ErrOrStderr(), "read")
-		progress = func(bytes int64) { shown.Show(resource.FormatMemory(resource.Amount(bytes))) }
-		defer shown.Clear()
-	}
-	runs, notes, err := o.spark.Runs(sources, o.app, progress)
+	shown, done := recordings.Progress(cmd.ErrOrStderr(), o.quiet)
+	defer done()
+	runs, notes, err := o.spark.Runs(sources, o.app, shown)
 	return runs, notes, recordings.Wrong(cmd.Context(), err)
 }
 
@@ -163,7 +159,7 @@ type stageRunJSON struct {
 	Ended    time.Time        `json:"ended" doc:"when the last task ended"`
 	Duration float64          `json:"duration_s" doc:"mean duration of the tasks"`
 	Input    resource.Amount  `json:"input_bytes,omitempty" doc:"mean input of the tasks; omitted if it is 0 or unknown"`
-	CPU      *resource.Amount `json:"cpu_millicores,omitempty" doc:"demand of the [mean task](../forecasts.md#runs-that-spark-recorded); omitted if unknown"`
+	CPU      *resource.Amount `json:"cpu_millicores,omitempty" doc:"demand of the [mean task](importers.md#runs-that-spark-recorded); omitted if unknown"`
 	Memory   *resource.Amount `json:"memory_bytes,omitempty" doc:"the same"`
 	Disk     *resource.Amount `json:"disk_bytes_per_s,omitempty" doc:"the same"`
 	Network  *resource.Amount `json:"network_bytes_per_s,omitempty" doc:"the same"`

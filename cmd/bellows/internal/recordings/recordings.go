@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/importer"
 )
 
@@ -105,6 +107,15 @@ func (f *file) close() {
 		f.open.Close()
 		f.open = nil
 	}
+}
+
+// Progress shows how much was read, until it is done; if quiet, shown is nil and nothing is shown.
+func Progress(to io.Writer, quiet bool) (shown func(bytes int64), done func()) {
+	if quiet {
+		return nil, func() {}
+	}
+	p := terminal.NewProgress(to, "read")
+	return func(bytes int64) { p.Show(resource.FormatMemory(resource.Amount(bytes))) }, p.Clear
 }
 
 // Wrong returns the error of an import: an interrupt, the user's mistake in an option or a file, or an error of the

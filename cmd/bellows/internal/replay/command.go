@@ -15,7 +15,6 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/simulate"
@@ -113,7 +112,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	contenders, err := o.policies.Contenders(status.Policy, status.Settings, exists)
+	contenders, err := o.policies.Contenders(status.Policy, status.Settings, simulate.Exists)
 	if err != nil {
 		return err
 	}
@@ -141,12 +140,6 @@ func (o *options) run(cmd *cobra.Command) error {
 	return doc.print(cmd.OutOrStdout(), nodes)
 }
 
-// exists returns an error if there is no such policy, or if it has other settings.
-func exists(c trial.Contender) error {
-	_, err := policy.New(c.Policy, c.Settings)
-	return err
-}
-
 // read asks the daemon for the jobs that have ended.
 func (o *options) read(ctx context.Context, client *client.Client) (*history, error) {
 	h := &history{}
@@ -171,7 +164,7 @@ func (o *options) read(ctx context.Context, client *client.Client) (*history, er
 
 // add adds a job, unless it belongs to another user, never ran, or was removed meanwhile.
 func (h *history) add(ctx context.Context, client *client.Client, id cluster.JobID) error {
-	used, err := client.Usage(ctx, id, spans)
+	j, used, err := client.Ran(ctx, id, spans)
 	switch {
 	case api.KindOf(err) == api.Denied:
 		h.others++
@@ -179,13 +172,6 @@ func (h *history) add(ctx context.Context, client *client.Client, id cluster.Job
 	case api.KindOf(err) == api.NotFound:
 		return nil
 	case err != nil:
-		return err
-	}
-	j, err := client.Job(ctx, id, false)
-	if api.KindOf(err) == api.NotFound {
-		return nil
-	}
-	if err != nil {
 		return err
 	}
 	if p, ok := pastOf(&j, used); ok {
@@ -199,23 +185,17 @@ func (h *history) add(ctx context.Context, client *client.Client, id cluster.Job
 // notes says what of the past is not simulated.
 func (h *history) notes() (all []string) {
 	if h.others > 0 {
-		all = append(all, fmt.Sprintf("%s of other users %s left out.", terminal.Count(h.others, "job"), isOrAre(h.others)))
+		all = append(all, fmt.Sprintf("%s of other users %s left out.", terminal.Count(h.others, "job"),
+			terminal.IsOrAre(h.others)))
 	}
 	if h.unstarted > 0 {
 		all = append(all, fmt.Sprintf("%s that never ran %s left out.", terminal.Count(h.unstarted, "job"),
-			isOrAre(h.unstarted)))
+			terminal.IsOrAre(h.unstarted)))
 	}
 	if n := h.again(); n > 0 {
 		all = append(all, terminal.Count(n, "run")+" before the newest of a task do not count.")
 	}
 	return all
-}
-
-func isOrAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }
 
 // simulate simulates one policy. That it cannot run the jobs is a part of the answer; the error is that ctx has ended.

@@ -88,9 +88,8 @@ func (p *past) addStage(s *api.Stage, runs []*api.Task, used []api.TaskUsage) {
 		if t.Ended.After(p.ended) {
 			p.ended = t.Ended
 		}
-		if at := slices.IndexFunc(used, func(u api.TaskUsage) bool { return u.Task == t.Task && u.Run == t.Run }); at >= 0 {
-			u := &used[at]
-			ran -= time.Duration(u.StillSeconds * float64(time.Second))
+		if u := api.UsageOf(used, t); u != nil {
+			ran -= u.Still()
 			if list := phasesOf(u, &stage); len(list) > 0 {
 				phases = append(phases, list)
 			}
@@ -113,7 +112,7 @@ func (p *past) addStage(s *api.Stage, runs []*api.Task, used []api.TaskUsage) {
 func phasesOf(u *api.TaskUsage, s *cluster.Stage) (all []cluster.Phase) {
 	for i := range u.Spans {
 		span := &u.Spans[i]
-		length := time.Duration((span.LengthSeconds - span.StillSeconds) * float64(time.Second))
+		length := span.Ran()
 		if length <= 0 {
 			continue
 		}

@@ -19,11 +19,14 @@ var jobTable = table[row]{
 		{name: "state", head: "STATE", width: 9, cell: func(r *row, _ time.Time) string { return r.state },
 			compare: func(a, b *row) int { return cmp.Compare(rankOf(a.state), rankOf(b.state)) },
 			look:    func(r *row) style { return lookOf(r.state) }},
-		{name: "granted", head: "GRANT", width: 5, right: true, largest: true, cell: func(r *row, _ time.Time) string {
-			return size(orUnknown(r.granted))
-		}, compare: func(a, b *row) int { return cmp.Compare(a.granted, b.granted) }},
+		{name: "asked", head: "ASKED", width: 5, right: true, largest: true, cell: func(r *row, _ time.Time) string {
+			return size(orUnknown(r.asked))
+		}, compare: func(a, b *row) int { return cmp.Compare(a.asked, b.asked) }},
+		{name: "reserved", head: "RESV", width: 5, right: true, largest: true, cell: func(r *row, _ time.Time) string {
+			return size(orUnknown(r.reserved))
+		}, compare: func(a, b *row) int { return cmp.Compare(a.reserved, b.reserved) }},
 		{name: "bar", width: barWidth, cell: func(r *row, _ time.Time) string {
-			return bar(r.used, r.peak, r.granted, barWidth)
+			return bar(r.used, r.peak, r.limit, barWidth)
 		}, look: func(*row) style { return accent }},
 		{name: "used", head: "USED", width: 5, right: true, largest: true, cell: func(r *row, _ time.Time) string {
 			return size(r.used)
@@ -45,8 +48,8 @@ var jobTable = table[row]{
 		{name: "why", head: "WHY", width: 12, most: math.MaxInt, cell: func(r *row, _ time.Time) string { return r.why },
 			look: func(*row) style { return faint }},
 	},
-	narrow: []string{"job", "state", "name", "used", "time", "granted", "user", "cores", "cpu", "bar", "done", "peak",
-		"why"},
+	narrow: []string{"job", "state", "name", "used", "time", "reserved", "user", "asked", "cpu", "bar", "done", "cores",
+		"peak", "why"},
 }
 
 const barWidth = 6

@@ -20,11 +20,11 @@ import (
 const long = `Show the machine and the jobs that have not ended, as they change, until q. The
 daemon sends what changes; after a restart of the daemon, top connects again.
 
-STATE is as in "bellows ps". GRANT is the memory limit of the tasks that have
-started, USED what they use of it without page cache, PEAK their peak with it.
-CORES are granted, CPU was used in the last second. DONE is the number of tasks
-that succeeded, of all, or the phase of the forecast, as p2/5. In a bar, █ is
-used, and ▒ granted beyond that. docs/watching.md describes all of it.
+STATE is as in "bellows ps". ASKED is the limit that was asked for the tasks
+that have started, RESV what is reserved for them, USED what they use without
+page cache, PEAK their peak with it. CORES are reserved, CPU was used in the
+last second. DONE is the number of tasks that succeeded, of all, or the phase of
+the forecast, as p2/5. docs/watching.md describes all of it, and the bars.
 
 h shows the keys: e explains the selected job, p and r pause and resume it, K
 kills it, s sorts, / filters, u and f choose a user and a state, t shows tasks.`

@@ -19,7 +19,8 @@ type row struct {
 	subject
 	id, user, name, state, why string
 	named                      bool  // the name is one, and not the size of the job
-	granted, used, peak        int64 // bytes, of the tasks that have started and not ended
+	asked, reserved, limit     int64 // bytes, of the tasks that have started and not ended; see api.Task and jobs.Limit
+	used, peak                 int64 // bytes, of the same tasks
 	cores, cpu                 int64 // millicores: granted, and used
 	started                    time.Time
 	done                       string
@@ -84,9 +85,9 @@ func (r *row) inPhase(p *api.InPhase) {
 	}
 }
 
-// add adds what a task was granted and uses.
+// add adds what was asked for a task, what it was granted, and what it uses.
 func (r *row) add(t *api.Task, use map[cluster.ContainerID]use) {
-	r.granted += jobs.Limit(t)
+	r.asked, r.reserved, r.limit = r.asked+t.AskedBytes, r.reserved+t.MemoryBytes, r.limit+jobs.Limit(t)
 	r.cores += t.CPUMillicores
 	if u := t.Usage; u != nil {
 		sum(&r.used, u.Anonymous)

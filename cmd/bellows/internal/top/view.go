@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
 	"github.com/bellows-rm/bellows/door/terminal"
+	"github.com/bellows-rm/bellows/live/api"
 )
 
 // view returns the lines of the screen: as many as it has, none wider than it is. If the number of lines is not
@@ -124,7 +126,28 @@ func (s *state) head() []line {
 		return lines
 	}
 	memory, cpu, swap := s.sums()
-	return append(lines, memory.line("memory", size, s.columns, size(swap)+" swap"), cpu.line("cores", cores, s.columns))
+	lines = append(lines, memory.line("memory", size, s.columns, size(swap)+" swap"))
+	if slack := &s.machine.Status.Slack; !slack.None() {
+		lines = append(lines, slackLine(slack, s.columns))
+	}
+	return append(lines, cpu.line("cores", cores, s.columns))
+}
+
+// slackLine compares what was asked for tasks with what is reserved for them and used, now and of runs that have ended.
+func slackLine(s *api.Slack, columns int) line {
+	out := line{{pad("slack", 6, false), bold}}
+	add := func(text string) bool {
+		before := len(out)
+		out = out.more(columns, text)
+		return len(out) > before
+	}
+	if n := &s.Now; n.Tasks > 0 && !add(jobs.SlackWords(n, size)) {
+		add(fmt.Sprintf("asked %s, used %s", jobs.AskedWords(n, size), size(n.Used)))
+	}
+	if p := &s.Past; p.Tasks > 0 && !add("ended: "+jobs.SlackWords(p, size)) {
+		add(fmt.Sprintf("ended: %s, %s, %s", jobs.AskedWords(p, size), size(p.Reserved), size(p.Used)))
+	}
+	return out
 }
 
 // daemon says whether there is a daemon, and which.
@@ -177,17 +200,18 @@ func (s *state) tally() line {
 	return out
 }
 
-// amounts are how much of a resource the machine has: bytes or millicores.
-type amounts struct{ all, used, granted, free, still int64 }
+// amounts are how much of a resource the machine has: bytes or millicores. grown is what the limits of its containers
+// add up to.
+type amounts struct{ all, used, reserved, grown, left, still int64 }
 
 // sums adds up what nodes and containers have. What tasks hold that stand still is a part of it: their memory, and
 // the cores that they do not lend.
 func (s *state) sums() (memory, cpu amounts, swap int64) {
 	for _, n := range s.machine.Status.Nodes {
-		memory.all, memory.used, memory.free = memory.all+n.Memory, memory.used+n.UsedAnonymous, memory.free+n.LeftMemory()
-		memory.granted += n.Memory - n.FreeMemory - n.LeftoverMemory + n.OverdrawnMemory
-		cpu.all, cpu.free = cpu.all+n.CPU, cpu.free+n.FreeCPU
-		cpu.granted += n.CPU - n.FreeCPU + n.OverdrawnCPU
+		memory.all, memory.used, memory.left = memory.all+n.Memory, memory.used+n.UsedAnonymous, memory.left+n.LeftMemory
+		memory.reserved, memory.grown = memory.reserved+n.Reserved(), memory.grown+n.Limits()
+		cpu.all, cpu.left = cpu.all+n.CPU, cpu.left+n.FreeCPU
+		cpu.reserved += n.CPU - n.FreeCPU + n.OverdrawnCPU
 	}
 	cpu.used = unknown
 	for _, j := range s.jobs {
@@ -212,9 +236,12 @@ func (s *state) sums() (memory, cpu amounts, swap int64) {
 // line returns a line with a bar and the amounts, and what comes after them, as far as they fit.
 func (a *amounts) line(name string, print func(int64) string, columns int, after ...string) line {
 	width := max(6, min(24, columns/8))
-	out := line{{pad(name, 7, false), bold}, {bar(a.used, a.granted, a.all, width), accent}}
-	for _, text := range append([]string{print(a.used) + " used of " + print(a.all), print(a.granted) + " granted",
-		print(a.free) + " free", print(a.still) + " still"}, after...) {
+	out := line{{pad(name, 7, false), bold}, {bar(a.used, max(a.reserved, a.grown), a.all, width), accent}}
+	parts := []string{print(a.used) + " used of " + print(a.all), print(a.reserved) + " reserved"}
+	if a.grown > a.reserved {
+		parts = append(parts, "grown to "+print(a.grown))
+	}
+	for _, text := range slices.Concat(parts, []string{print(a.left) + " left", print(a.still) + " still"}, after) {
 		out = out.more(columns, text)
 	}
 	return out

@@ -31,7 +31,8 @@ func jobOf(id cluster.JobID, name, owner string, status cluster.JobStatus, tasks
 // taskOf returns a running task of a job.
 func taskOf(id cluster.JobID, index int32, cores, memory int64) api.Task {
 	return api.Task{Task: cluster.TaskID{Job: id, Index: index}, Run: 1, State: api.TaskRunning, Node: "here",
-		Started: noon.Add(-time.Duration(id) * time.Minute), Grant: api.Grant{CPUMillicores: cores, MemoryBytes: memory}}
+		Started: noon.Add(-time.Duration(id) * time.Minute), Grant: api.Grant{CPUMillicores: cores, MemoryBytes: memory},
+		AskedBytes: memory}
 }
 
 // used adds what a task uses, after it has used the processor for a time.
@@ -117,8 +118,10 @@ func cannedStatus() api.Status {
 	return api.Status{Daemon: api.Daemon{Version: "v1.2.3", PID: 4242},
 		ClusterStatus: api.ClusterStatus{Policy: "bellows", Since: noon.Add(-3 * time.Hour), Jobs: 14, Running: 10,
 			Pending: 305,
+			Slack: api.Slack{Now: api.SlackOf{Tasks: 9, Open: 1, Asked: 72 * gib, Reserved: 3 * gib, Used: 2 * gib},
+				Past: api.SlackOf{Tasks: 1204, Asked: 950 * gib, Reserved: 60 * gib, Used: 55 * gib}},
 			Nodes: []api.Node{{Name: "here", CPU: 8000, Memory: 8 * gib, FreeCPU: 750, FreeMemory: 5 * gib,
-				UsedAnonymous: 1933 * mib, Containers: 9}}}}
+				LeftMemory: 5 * gib, UsedAnonymous: 1933 * mib, Containers: 9}}}}
 }
 
 // state of the canned machine on a screen of a size.
@@ -154,7 +157,7 @@ func TestScreens(t *testing.T) {
 		golden(t, fmt.Sprintf("%dx%d", size[0], size[1]), cannedState(size[0], size[1]))
 	}
 	page := cannedState(110, 0) // of the documentation
-	for _, id := range []cluster.JobID{6, 7, 12345} {
+	for _, id := range []cluster.JobID{6, 7, 10, 11, 12, 13, 12345} {
 		delete(page.jobs, id)
 	}
 	page.settle()
@@ -317,12 +320,38 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// What flex containers hold beyond their grants is not free.
-func TestFreeIsNotHeld(t *testing.T) {
+// What was asked is compared with the rest as far as the screen has room; a task that asked for no limit has none.
+func TestSlackLine(t *testing.T) {
+	slack := api.Slack{Now: api.SlackOf{Tasks: 2, Open: 1, Asked: 600 * mib, Reserved: 72 * mib, Used: 68 * mib},
+		Past: api.SlackOf{Tasks: 3, Open: 3, Reserved: 139 * mib, Used: 102 * mib}}
+	for columns, want := range map[int]string{
+		100: "slack   asked 600M by 1, reserved 72M, used 68M  ended: asked -, reserved 139M, used 102M",
+		80:  "slack   asked 600M by 1, reserved 72M, used 68M  ended: -, 139M, 102M",
+		40:  "slack   asked 600M by 1, used 68M",
+	} {
+		if got := slackLine(&slack, columns).text(); got != want {
+			t.Errorf("in %d columns: %q, want %q", columns, got, want)
+		}
+	}
+}
+
+// What is used, reserved and left does not contradict itself when flex containers have grown: what is left is what a
+// start finds, and what they have grown to is said.
+func TestGrownIsNotLeft(t *testing.T) {
 	var s state
-	s.machine = &api.Machine{Status: api.Status{ClusterStatus: api.ClusterStatus{Nodes: []api.Node{
-		{Memory: 8 * gib, FreeMemory: 5 * gib, HeldMemory: 7 * gib}, {Memory: gib, FreeMemory: gib}}}}}
-	if memory, _, _ := s.sums(); memory.free != 2*gib || memory.granted != 3*gib {
-		t.Errorf("%d are free and %d granted, want %d and %d", memory.free, memory.granted, 2*gib, 3*gib)
+	s.machine = &api.Machine{Status: api.Status{ClusterStatus: api.ClusterStatus{Nodes: []api.Node{{Memory: 2 * gib,
+		FreeMemory: 1536 * mib, HeldMemory: 2036 * mib, LeftMemory: 12 * mib, UsedAnonymous: 1638 * mib}}}}}
+	memory, _, _ := s.sums()
+	for columns, want := range map[int]string{
+		80: "memory ████████▒▒  1.6G used of 2G  512M reserved  grown to 2G  12M left",
+		40: "memory █████▒  1.6G used of 2G  12M left",
+	} {
+		if got := memory.line("memory", size, columns).text(); got != want {
+			t.Errorf("in %d columns: %q, want %q", columns, got, want)
+		}
+	}
+	s.machine.Status.Nodes = append(s.machine.Status.Nodes, api.Node{Memory: gib, FreeMemory: gib, LeftMemory: gib})
+	if memory, _, _ := s.sums(); memory.left != gib+12*mib || memory.reserved != 512*mib || memory.grown != 2036*mib {
+		t.Errorf("of two nodes: %+v", memory)
 	}
 }

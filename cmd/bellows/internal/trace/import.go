@@ -232,9 +232,9 @@ func slurmFormat() importFormat {
 	return importFormat{format: s, short: "Import jobs that Slurm accounted for (sacct)",
 		long: `Import what "sacct --parsable2" prints, with its head. JobID, State, Submit,
 Elapsed and AllocCPUS must be among its fields; Timelimit, NNodes, ReqMem,
-MaxRSS, NTasks, TotalCPU and User are read if they are there. A job is a stage
-with a task for each of its nodes. What was requested is the estimate, what was
-used the truth.`,
+MaxRSS, NTasks, TotalCPU, JobName and User are read if they are there. A job is
+a stage with a task for each of its nodes. What was requested is the estimate,
+what was used the truth.`,
 		example: `  sacct -P -o JobID,State,Submit,Elapsed,NCPUS,NNodes,ReqMem,MaxRSS >jobs.txt
   bellows trace import slurm jobs.txt -o jobs.jsonl.zst`,
 		flags: func(f *pflag.FlagSet) {
@@ -355,12 +355,9 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 	if err != nil {
 		return err
 	}
-	var shown *terminal.Progress
-	if !o.quiet {
-		shown = terminal.NewProgress(cmd.ErrOrStderr(), "read")
-		o.Progress = func(bytes int64) { shown.Show(resource.FormatMemory(resource.Amount(bytes))) }
-		defer shown.Clear()
-	}
+	shown, done := recordings.Progress(cmd.ErrOrStderr(), o.quiet)
+	defer done()
+	o.Progress = shown
 	r, err := importer.Import(f.format, sources, o.Options)
 	if err := recordings.Wrong(cmd.Context(), err); err != nil {
 		return err
@@ -372,7 +369,7 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 	if err := workload.Save(o.out, r.Workload, header); err != nil {
 		return err
 	}
-	shown.Clear()
+	done()
 	return o.report(cmd.OutOrStdout(), f.format.Name(), r)
 }
 
@@ -410,14 +407,14 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 			append([]string{}, r.Notes...), strings.Join(strings.Fields(strings.ReplaceAll(line, "\\", "")), " ")})
 	}
 	fmt.Fprintf(w, "%s: %s, %s over %s, %s\n", o.out, terminal.Count(s.Jobs, "job"),
-		terminal.Count(int(s.Tasks), "task"), roundDuration(s.Span), resource.FormatMemory(resource.Amount(info.Size())))
+		terminal.Count(int(s.Tasks), "task"), terminal.Span(s.Span), resource.FormatMemory(resource.Amount(info.Size())))
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, terminal.Fold("note: "+n, terminal.Width, "  "))
 	}
 	fmt.Fprintln(w, terminal.Fold(
 		fmt.Sprintf("On %s of %s and %s, the workload needs %.0f %% of the CPU and %.0f %% of the memory over %s:",
 			terminal.Count(r.Cluster.Nodes, "node"), countCores(r.Cluster.Node[resource.CPU]),
-			resource.FormatMemory(r.Cluster.Node[resource.Memory]), 100*r.Asked[0], 100*r.Asked[1], roundDuration(r.Span)),
+			resource.FormatMemory(r.Cluster.Node[resource.Memory]), 100*r.Asked[0], 100*r.Asked[1], terminal.Span(r.Span)),
 		terminal.Width, ""))
 	_, err = fmt.Fprintln(w, line)
 	return err
@@ -433,28 +430,6 @@ func simulateLine(file string, c *workload.ClusterShape, jobs []workload.Job) st
 		elastic = "pufferfish"
 	}
 	return fmt.Sprintf("  bellows simulate --workload %s --nodes %d \\\n      --node-cpus %s --node-memory %s "+
-		"--policy fair,%s", quoteWord(file), c.Nodes, resource.FormatCPU(c.Node[resource.CPU]),
+		"--policy fair,%s", terminal.Quote(file), c.Nodes, resource.FormatCPU(c.Node[resource.CPU]),
 		resource.FormatMemoryExact(c.Node[resource.Memory]), elastic)
-}
-
-// quoteWord quotes a word for a shell.
-func quoteWord(word string) string {
-	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+=:@") == "" && word != "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// roundDuration prints a duration with two units at most.
-func roundDuration(d time.Duration) string {
-	switch {
-	case d >= 48*time.Hour:
-		return fmt.Sprintf("%.1fd", d.Hours()/24)
-	case d >= time.Hour:
-		d = d.Round(time.Minute)
-		return strings.TrimSuffix(d.String(), "0s")
-	case d >= time.Minute:
-		return d.Round(time.Second).String()
-	}
-	return d.Round(time.Millisecond).String()
 }

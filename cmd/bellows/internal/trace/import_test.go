@@ -43,15 +43,6 @@ func TestAssumptionsAreDocumented(t *testing.T) {
 	}
 }
 
-func TestQuoteWord(t *testing.T) {
-	for word, want := range map[string]string{"a/b.jsonl.zst": "a/b.jsonl.zst", "two words": "'two words'", "": "''",
-		"it's": `'it'\''s'`} {
-		if got := quoteWord(word); got != want {
-			t.Errorf("%q is written %s, want %s", word, got, want)
-		}
-	}
-}
-
 func TestShortForms(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{shortNumber(3), "3"}, {shortNumber(42.94), "42.9"}, {shortNumber(878), "878"}, {shortNumber(56512), "56.5k"},

@@ -90,7 +90,7 @@ func summaryOf(s *workload.Summary) summaryJSON {
 		Phased: s.Phased, Span: s.Span.Seconds(), LongestPath: s.LongestPath.Seconds(), Estimated: workJSON(s.Work),
 		Used: workJSON(s.Used), Quantiles: map[string]quantilesJSON{}}
 	for _, d := range distributions(s) {
-		if d.of.Count > 0 {
+		if d.of.Known() {
 			doc.Quantiles[d.key] = quantilesJSON(*d.of)
 		}
 	}
@@ -137,7 +137,7 @@ for standard input.`,
 func printSummary(w io.Writer, name string, s *workload.Summary, c *workload.ClusterShape) error {
 	fmt.Fprintf(w, "%s: %s, %s, %s, %s over %s\n", name, terminal.Count(s.Jobs, "job"),
 		terminal.Count(s.Stages, "stage"), terminal.Count(s.Edges, "edge"), terminal.Count(int(s.Tasks), "task"),
-		roundDuration(s.Span))
+		terminal.Span(s.Span))
 	fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("estimated work: %s core-hours, %s of memory for an hour",
 		shortNumber(s.Work[resource.CPU]/3.6e6), shortBytes(s.Work[resource.Memory]/3600)), terminal.Width, "  "))
 	used := fmt.Sprintf("really used: %s core-hours, %s of memory for an hour", shortNumber(s.Used[resource.CPU]/3.6e6),

@@ -13,6 +13,8 @@ type Plan struct {
 	// Swap is a device to be made into swap, Scratch one that any user may overwrite; empty if there is none.
 	Swap    string `json:"swap"`
 	Scratch string `json:"scratch"`
+	// Programs is a device with programs of the host; empty if there is none. Only with systemd.
+	Programs string `json:"programs"`
 	// Zram is the size of swap on zram, bytes; 0 means none.
 	Zram int64 `json:"zram_bytes"`
 	// Program is started once per run, with Args and Env, one run after the other.
@@ -47,7 +49,9 @@ const (
 	Init    = "/guest/init"
 	Program = "/guest/program"
 	Modules = "/guest/modules"
-	Port    = "/dev/ttyS1" // the second serial port
+	// Programs is where the disk with programs of the host is mounted.
+	Programs = "/programs"
+	Port     = "/dev/ttyS1" // the second serial port
 )
 
 // Lines that begin with these marks are about the run, all other lines are the program's output. A mark begins a line

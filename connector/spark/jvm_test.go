@@ -1,0 +1,203 @@
+package spark
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// script writes a program into a folder.
+func script(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "java")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// shared is a buffer that goroutines write to.
+type shared struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *shared) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(text)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// jvmsOf are JVMs that are programs of the shell.
+func jvmsOf(t testing.TB, text string) (*jvms, *shared, *shared) {
+	t.Helper()
+	t.Setenv("SPARK_LOCAL_DIRS", t.TempDir()+","+t.TempDir())
+	s, err := newScratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.end)
+	out, said := &shared{}, &shared{}
+	return &jvms{spark: Installation{Home: "/opt/spark"}, java: Java{Path: script(t, text)},
+		compiled: Compiled{"/cache/c.jar", []string{"--add-opens=x"}}, heap: 600 * mib, cores: 2, scratch: s, group: &group{},
+		out: out, err: said}, out, said
+}
+
+// A JVM speaks over its pipes, knows how large it is and where its files are, and prints for whom it serves.
+func TestJVM(t *testing.T) {
+	t.Setenv("BELLOWS_EXECUTOR_SECRET_FILE", "/secret")
+	j, out, said := jvmsOf(t, `
+echo "$@"; echo "cores $BELLOWS_CORES home $SPARK_HOME secret $BELLOWS_EXECUTOR_SECRET_FILE"
+dirs=$SPARK_EXECUTOR_DIRS
+touch ${dirs%%,*}/file ${dirs##*,}/file || echo no folders
+echo '{"is":"ready","spark":"4.2.0"}' >$BELLOWS_REPORTS
+read line; echo "got $line"; printf unfinished >&2
+echo 'nonsense' >$BELLOWS_REPORTS
+echo '{"is":"keeps","keys":["a"]}' >$BELLOWS_REPORTS
+read line
+exit 52
+`)
+	heard, ended := make(chan report, 10), make(chan string, 1)
+	r, err := j.begin(7, func(r report) { heard <- r }, func(how string) { ended <- how })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := <-heard; got.Is != "ready" || got.Spark != "4.2.0" {
+		t.Errorf("%+v", got)
+	}
+	for !strings.Contains(out.String(), "secret") { // Lines that are not read yet would belong to whom is next.
+		time.Sleep(time.Millisecond)
+	}
+	r.own("etl 1")
+	r.send(encode(command{Do: "attach", Attachment: 1, Key: "k", Payload: []byte("x")}))
+	if got := <-heard; got.Is != "keeps" || len(got.Keys) != 1 {
+		t.Errorf("%+v", got)
+	}
+	files, _ := filepath.Glob(filepath.Join(j.scratch.roots[1], "7", "file"))
+	if len(files) != 1 {
+		t.Errorf("files: %q", files)
+	}
+	r.send(encode(command{Do: "end"}))
+	if got, want := <-ended, "exit code 52: it had no more memory in its heap (java.lang.OutOfMemoryError)"; got != want {
+		t.Errorf("it ended: %s, want %s", got, want)
+	}
+	if left, _ := filepath.Glob(filepath.Join(j.scratch.roots[0], "*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	for text, want := range map[string]string{
+		out.String(): `^-Xmx629145600 -XX:\+UseG1GC -Djava.io.tmpdir=\S+/7 --add-opens=x -cp ` +
+			`/cache/c.jar:/opt/spark/conf:/opt/spark/jars/\* org.apache.spark.executor.bellows.WarmExecutor\n` +
+			`cores 2 home /opt/spark secret \n\[etl 1\] got \{"do":"attach","attachment":1,"key":"k","payload":"eA=="\}\n$`,
+		said.String(): `unfinished\n`} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("it printed %q, want %s", text, want)
+		}
+	}
+	if !strings.Contains(said.String(), `a report of the JVM`) {
+		t.Errorf("nothing is said of nonsense: %q", said.String())
+	}
+}
+
+// How a JVM was ended is said.
+func TestJVMEnds(t *testing.T) {
+	j, _, _ := jvmsOf(t, "kill -9 $$")
+	ended := make(chan string, 1)
+	if _, err := j.begin(1, func(report) {}, func(how string) { ended <- how }); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := <-ended, "it was ended by signal 9 (killed)"; got != want {
+		t.Errorf("it ended: %s, want %s", got, want)
+	}
+}
+
+// Lines are kept together, and belong to whom was when they began.
+func TestPrinter(t *testing.T) {
+	var out bytes.Buffer
+	p := printer{to: &out}
+	for _, step := range []string{"start\n", "=a 1", "one\ntw", "o\nthr", "=b 2", "x\n\n",
+		strings.Repeat("y", mostLine+1), "=", "end\n"} {
+		if label, is := strings.CutPrefix(step, "="); is {
+			p.own(label)
+			continue
+		}
+		if n, err := p.Write([]byte(step)); n != len(step) || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	want := "start\n[a 1] one\n[a 1] two\n[a 1] thr\n[b 2] x\n[b 2] \n[b 2] " + strings.Repeat("y", mostLine+1) + "\nend\n"
+	if got := out.String(); got != want {
+		t.Errorf("printed %.300q, want %.300q", got, want)
+	}
+}
+
+// Folders of a launcher that was killed are removed by the next; those of one that lives are not.
+func TestScratch(t *testing.T) {
+	base := t.TempDir()
+	t.Setenv("SPARK_LOCAL_DIRS", base)
+	begin := func() *scratch {
+		s, err := newScratch()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.folders(1); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	lives, killed := begin(), begin()
+	_ = killed.locks[0].Close()
+	other := begin()
+	for s, want := range map[*scratch]bool{lives: true, killed: false, other: true} {
+		if _, err := os.Stat(filepath.Join(s.roots[0], "1")); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %v", s.roots[0], err, want)
+		}
+	}
+	lives.end()
+	other.end()
+	if left, _ := filepath.Glob(filepath.Join(base, "*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// BenchmarkHop is the time that the launcher adds to an attachment: from the pool's word to that of a JVM, which is a
+// program of the shell, and back, to attach and to park.
+func BenchmarkHop(b *testing.B) {
+	j, _, _ := jvmsOf(b, `
+exec >$BELLOWS_REPORTS
+echo '{"is":"ready"}'
+while read line; do
+case $line in
+*park*) echo '{"is":"parked"}';;
+*attach*) line=${line#*attachment\":}; echo "{\"is\":\"active\",\"attachment\":${line%%,*}}";;
+*) exit;;
+esac
+done`)
+	l := newLauncher()
+	l.begin, l.log, l.forget = j.begin, io.Discard, func(string) {}
+	err := keep(b.Context(), l, func(context.Context) error {
+		for n := int64(1); b.Loop(); n++ {
+			to, giveBack := assigned(n, "a", b.Context())
+			go giveBack()
+			if err := l.serve(to, []byte("payload")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Error(err)
+	}
+}

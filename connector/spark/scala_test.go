@@ -1,0 +1,45 @@
+//go:build spark
+
+package spark_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/bellows-rm/bellows/connector/spark"
+)
+
+// What a driver knows of its executors is compared with a model that remembers everything, over random interleavings:
+// see scala-test/SessionTest.scala, which is compiled as the connector is.
+func TestSession(t *testing.T) {
+	home := pyspark(t)
+	i, err := spark.Find(t.Context(), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := spark.FindJava(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := spark.Compile(t.Context(), i, j, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := filepath.Glob("scala-test/*.scala")
+	if err != nil || len(tests) == 0 {
+		t.Fatalf("%d sources: %v", len(tests), err)
+	}
+	jars, classes := filepath.Join(home, "jars", "*"), t.TempDir()
+	run := func(args ...string) {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), j.Path, args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		t.Logf("%s", out)
+	}
+	run(append([]string{"-cp", jars, "scala.tools.nsc.Main", "-nowarn", "-cp", c.Jar + ":" + jars, "-d", classes},
+		tests...)...)
+	run("-cp", classes+":"+c.Jar+":"+jars, "org.apache.spark.scheduler.bellows.SessionTest", "1000")
+}

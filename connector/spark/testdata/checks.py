@@ -1,0 +1,45 @@
+"""Checks of a Spark on warm executors. Arguments: a folder for marks, and 1 for a slow query at the end."""
+import json
+import os
+import sys
+import time
+from operator import add
+
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import col, udf
+from pyspark.sql.types import LongType
+
+marks, slow = sys.argv[1], sys.argv[2] == "1"
+spark = SparkSession.builder.appName("checks").config("spark.sql.shuffle.partitions", 3).getOrCreate()
+sc = spark.sparkContext
+say = lambda name, value: print("RESULT", json.dumps({name: value}), flush=True)
+
+
+def jvm(_):
+    """The process id of the JVM of this executor: the parent of the daemon that starts workers."""
+    with open("/proc/%d/stat" % os.getppid()) as f:
+        return int(f.read().rpartition(")")[2].split()[1])
+
+
+def mark_and_wait(n):
+    open(os.path.join(marks, "task-%d" % n), "w").close()
+    time.sleep(1)
+    return n
+
+
+began = time.monotonic()
+first = sc.parallelize([0], 1).map(jvm).collect()[0]
+say("first_seconds", time.monotonic() - began)
+say("jvm", first)
+say("rdd", sorted(sc.parallelize(range(1000), 8).map(lambda x: (x % 7, x)).reduceByKey(add, 3).collect()))
+numbers = spark.range(10000).withColumn("k", col("id") % 5)
+names = spark.createDataFrame([(n, "name-%d" % n) for n in range(5)], ["k", "name"])
+rows = numbers.groupBy("k").sum("id").join(names.hint("merge"), "k").orderBy("k")
+say("sql", [[r["name"], r["sum(id)"]] for r in rows.collect()])
+cubed = udf(lambda x: x ** 3, LongType())
+say("udf", [r[0] for r in spark.range(6).select(cubed("id")).collect()])
+if slow:
+    query = sc.parallelize(range(12), 12).map(mark_and_wait).map(lambda n: (n % 3, n)).reduceByKey(add, 3)
+    say("slow", sorted(query.collect()))
+    say("jvm_after", sc.parallelize([0], 1).map(jvm).collect()[0])
+spark.stop()
