@@ -174,9 +174,6 @@ func condition(name string) (bool, error) {
 	case "zswap": // and it can be turned on
 		z := swap.Machine{}.Zswap()
 		return z != nil && !z.Enabled, nil
-	case "swaps":
-		devices, err := swap.Machine{}.Devices()
-		return len(devices) > 0, err
 	case "measurable":
 		_, err := profiler.MeasureDisk(os.TempDir())
 		return err == nil, nil
@@ -188,7 +185,7 @@ func condition(name string) (bool, error) {
 		_, ok := host.Serves(cgroup.Memory)
 		return ok && os.Geteuid() == 0, nil
 	}
-	return false, fmt.Errorf("condition %q: must be root, passable, swaps, zswap, measurable or containers", name)
+	return false, fmt.Errorf("condition %q: must be root, passable, zswap, measurable or containers", name)
 }
 
 func TestScripts(t *testing.T) {
@@ -214,12 +211,24 @@ func TestSwap(t *testing.T) {
 
 // TestWithoutSwap runs FLEX jobs on a machine without swap.
 func TestWithoutSwap(t *testing.T) {
+	lockWithoutSwap(t)
+	runSwapScripts(t, "testdata/noswap")
+}
+
+// TestLastSwap removes the only swap of a machine.
+func TestLastSwap(t *testing.T) {
+	lockWithoutSwap(t)
+	runSwapScripts(t, "testdata/lastswap")
+}
+
+// lockWithoutSwap sees to it that the machine has no swap but what the test makes.
+func lockWithoutSwap(t *testing.T) {
+	t.Helper()
 	needControlGroups(t)
 	testswap.Lock(t)
 	if devices, err := (swap.Machine{}).Devices(); err != nil || len(devices) > 0 {
 		t.Skipf("needs a machine without swap: %v %v", devices, err)
 	}
-	runSwapScripts(t, "testdata/noswap")
 }
 
 func runSwapScripts(t *testing.T, dir string) {

@@ -73,7 +73,7 @@ func TestSwapIsRemovedBeneath(t *testing.T) {
 	})
 	remove()
 	e := b.next(cluster.TaskEnded)
-	if e.Outcome != cluster.OutOfMemory || !strings.Contains(e.Detail, "swap was removed: it held ") {
+	if e.Outcome != cluster.OutOfMemory || !strings.Contains(e.Detail, "swap was removed: ") {
 		t.Fatalf("%s ended as %s: %s", e.Task, e.Outcome, e.Detail)
 	}
 	t.Log(e.Detail)

@@ -627,6 +627,8 @@ func (k *Keeper) WhyKilled(id cluster.ContainerID) string {
 		return "swap was removed: " + s.beyond
 	case s.fullGrown:
 		return "it had all the memory that it may have"
+	case time.Since(time.Unix(0, k.swapFull.Load())) < lately && k.swap.removed(lately):
+		return "swap was removed: nothing could go there"
 	case time.Since(time.Unix(0, k.swapFull.Load())) < lately:
 		return "nothing could go to swap"
 	}

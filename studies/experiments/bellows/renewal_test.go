@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -19,11 +20,10 @@ import (
 	"github.com/bellows-rm/bellows/studies/experiments/lab"
 )
 
-var (
-	recordedData = flag.String("recorded", "",
-		"the folder of recorded data, for the machines of TestRenewal; without it, it runs programs alone")
-	renewalRuns = flag.Int("renewal-runs", 2, "how many workloads of each kind TestRenewal compares")
-)
+// sharedData is the folder of recorded data next to the project.
+const sharedData = "../../../../shared/data"
+
+var renewalRuns = flag.Int("renewal-runs", 2, "how many workloads of each kind TestRenewal compares")
 
 // Jobs whose reservations are learned end earlier if those are renewed. Decision 88 has the numbers of 8 runs.
 func TestRenewal(t *testing.T) {
@@ -31,12 +31,12 @@ func TestRenewal(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	grounds := []lab.Ground{{Name: "programs", Make: programs}}
-	if *recordedData != "" {
+	if _, err := os.Stat(sharedData); err == nil {
 		grounds = append(grounds, lab.Ground{Name: "Bitbrains", Make: days(ecs.ReadBitbrains, 24*time.Hour, 7, false, true)},
 			lab.Ground{Name: "Google", Make: days(ecs.ReadGoogle, 6*time.Hour, 4, false, true)},
 			lab.Ground{Name: "Bitbrains, lying", Make: days(ecs.ReadBitbrains, 24*time.Hour, 7, true, true)})
 	}
-	l := &lab.Lab{Settings: lab.Settings{Data: *recordedData, Seed: 1}}
+	l := &lab.Lab{Settings: lab.Settings{Data: sharedData, Seed: 1}}
 	for _, g := range grounds {
 		results := map[string][]renewed{}
 		for run := range *renewalRuns {
@@ -68,10 +68,10 @@ func TestRenewal(t *testing.T) {
 // Machines of Bitbrains whose histories lie come to an end without swap, too: containers that are short do not take in
 // turn what others give for the first of them.
 func TestLiesWithoutSwapEnd(t *testing.T) {
-	if *recordedData == "" {
-		t.Skip("needs -recorded, the folder of recorded data")
+	if _, err := os.Stat(sharedData); err != nil {
+		t.Skip("needs ../shared/data/bitbrains, recorded by others")
 	}
-	l := &lab.Lab{Settings: lab.Settings{Data: *recordedData, Seed: 777}}
+	l := &lab.Lab{Settings: lab.Settings{Data: sharedData, Seed: 777}}
 	for run := range 2 {
 		c, w, err := days(ecs.ReadBitbrains, 24*time.Hour, 7, true, false)(l, run)
 		if err != nil {
