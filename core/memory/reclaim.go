@@ -11,7 +11,11 @@ func (m *Manager) fitNode() {
 		return
 	}
 	l, why := m.ledger(), Reason{Code: NodeSmaller, A: int64(m.node.Memory)}
-	switch lost := l.allocated - l.coming - l.memory; {
+	lost := l.allocated - l.coming - l.memory
+	if lost > 0 {
+		lost = m.fitExcess(lost, why)
+	}
+	switch {
 	case lost <= 0:
 	case m.dry():
 		m.fitDry(lost, why)

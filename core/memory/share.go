@@ -18,6 +18,8 @@ import (
 //     is not enough, the owner's youngest container that may be requeued is.
 //  3. For a container that is not within the share nothing is taken from other owners but what they take beyond the
 //     share, and what containers hold that wait for memory beyond it, too: those are served in order.
+//  4. If the node has less memory than containers hold, it takes that from what no container uses, and from owners who
+//     exceed what is then the share; only what these cannot give, from all.
 //
 // So what an owner does not need is for the others: the share is no limit. A container that can neither be swapped out
 // nor requeued gives nothing: then a container within the share waits for its end, and where nothing goes on, it may be
@@ -205,50 +207,87 @@ func (m *Manager) debt() (d debt) {
 
 // takeFor takes back what is needed, and reports whether that can be had.
 func (m *Manager) takeFor(d *debt, need resource.Amount) bool {
-	var sum resource.Amount
-	for _, c := range m.ordered {
-		sum += m.unused(c)
-	}
-	if sum >= need {
+	unused := m.sumUnused(nil)
+	if unused >= need {
 		m.takeUnused(need+d.more, Reason{Code: NeededByFirst, A: d.why.A})
 		return true
 	}
-	sum = 0
+	var sum resource.Amount
 	givers := m.exceeding()
 	for i := range givers {
 		g := &givers[i]
+		unused -= m.sumUnused(&g.owner)
 		g.takes = min(max(0, need+d.more-sum), g.takes)
 		sum += m.giveBack(g, d, false)
 	}
-	if sum < need {
+	if sum+unused < need {
 		return false
 	}
 	for i := range givers {
 		m.giveBack(&givers[i], d, true)
 	}
+	m.takeUnused(need-sum, Reason{Code: NeededByFirst, A: d.why.A})
 	return true
 }
 
-// takeUnused takes what containers do not use, from the last first.
-func (m *Manager) takeUnused(need resource.Amount, why Reason) {
-	for i := len(m.ordered) - 1; i >= 0 && need > 0; i-- {
+// fitExcess takes what the node has lost from what no container uses and from owners who exceed what the share is now,
+// down to it. It returns what is to be taken from the others, too: nothing as long as the kernel is about to tell how
+// much more those owners can give.
+func (m *Manager) fitExcess(lost resource.Amount, why Reason) (rest resource.Amount) {
+	if m.divide(); m.share == 0 {
+		return lost
+	}
+	if m.sumUnused(nil) < lost {
+		for _, g := range m.exceeding() {
+			if g.takes = max(0, min(lost, g.takes)); m.dry() {
+				lost -= m.giveBack(&g, &debt{why: why}, true)
+			} else {
+				m.alone(g.owner, m.node.Memory, func() { lost -= m.collect(g.takes, nil, nil, runningToo) })
+				m.accept(why)
+			}
+		}
+	}
+	lost -= m.takeUnused(lost, why)
+	for _, c := range m.ordered {
+		if p := c.pending; p != nil && !c.leaving() && m.now.Sub(p.at) < m.p.Settle && m.excess(c.Owner) > 0 {
+			return 0
+		}
+	}
+	return lost
+}
+
+// sumUnused is what may be taken from containers that do not use it: of an owner, or of all.
+func (m *Manager) sumUnused(owner *string) (sum resource.Amount) {
+	for _, c := range m.ordered {
+		if owner == nil || c.Owner == *owner {
+			sum += m.unused(c)
+		}
+	}
+	return sum
+}
+
+// takeUnused takes what containers do not use, from the last first, and returns how much.
+func (m *Manager) takeUnused(need resource.Amount, why Reason) (taken resource.Amount) {
+	for i := len(m.ordered) - 1; i >= 0 && need > taken; i-- {
 		if c := m.ordered[i]; m.unused(c) > 0 {
-			more := min(m.unused(c), need)
-			need -= more
+			more := min(m.unused(c), need-taken)
+			taken += more
 			m.order(Shrink, c, c.limit-more, why)
 		}
 	}
+	return taken
 }
 
-// exceeding returns the owners who exceed the share, the one who does by most first, with what may be taken from them.
+// exceeding returns the owners who exceed the share, the one who does by most first, with what may be taken from them:
+// what they use beyond it, and what they do not use.
 func (m *Manager) exceeding() (all []part) {
 	for i := range m.parts {
 		if owner := m.parts[i].owner; m.excess(owner) > 0 {
-			all = append(all, part{owner, m.excess(owner)})
+			all = append(all, part{owner, m.excess(owner) + m.sumUnused(&owner)})
 		}
 	}
 	slices.SortFunc(all, func(a, b part) int {
-		return cmp.Or(cmp.Compare(b.takes, a.takes), cmp.Compare(a.owner, b.owner))
+		return cmp.Or(cmp.Compare(m.excess(b.owner), m.excess(a.owner)), cmp.Compare(a.owner, b.owner))
 	})
 	return all
 }
@@ -274,14 +313,14 @@ func (m *Manager) giveBack(from *part, d *debt, act bool) (freed resource.Amount
 		case m.busy():
 			freed = 0
 		default:
-			if act {
-				m.requeue(last, d.why)
-			}
 			freed = 0
 			for _, c := range m.ordered {
 				if c.mayRequeue() {
 					freed += c.room()
 				}
+			}
+			if act {
+				m.requeue(last, d.why)
 			}
 		}
 	})

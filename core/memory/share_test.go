@@ -102,43 +102,92 @@ func (w *withinShare) watch() {
 	}
 }
 
+// besideAlone are the programs of a node beside those of the hostile user, and as they are without them.
+type besideAlone struct {
+	longest, later time.Duration // that one was suspended; that one ended later than alone
+	taken          int           // requeues of the hostile user's programs
+}
+
+// play plays a node of besideGrowing, with its memory as change says at each step, and fails if a program of another
+// user than the hostile one is ended or requeued, or does not end.
+func (b *besideAlone) play(t *testing.T, seed, stream uint64, swap resource.Amount, change func(*kernel)) withinShare {
+	node := func() *kernel {
+		k := besideGrowing(t, rand.New(rand.NewPCG(seed, stream)), swap, true)
+		k.name = fmt.Sprintf("seed %d", seed)
+		return k
+	}
+	run := func(k *kernel) {
+		then := k.after
+		k.after = func() {
+			if change(k); then != nil {
+				then()
+			}
+		}
+		k.run(2 * time.Minute)
+	}
+	alone := node()
+	for _, p := range alone.programs {
+		if p.Owner == hostile {
+			p.arrives = timeline.Time(time.Hour)
+		}
+	}
+	run(alone)
+	k := node()
+	w := withinShare{k: k}
+	w.watch()
+	run(k)
+	for i, p := range k.programs {
+		switch {
+		case p.Owner == hostile:
+			b.taken += p.kills
+		case p.state != "done":
+			k.fail("%v of user %s: %s", p.Container, p.Owner, p.state)
+		default:
+			b.later = max(b.later, p.ended.Sub(alone.programs[i].ended))
+		}
+	}
+	b.longest = max(b.longest, w.longest)
+	return w
+}
+
 // TestHostileWithinShares: a user runs programs that grow for ever, or many, which may be requeued. With swap and
 // without, no program of a user who needs less than a share is ended or requeued; none is suspended for more than half
 // a second at a time, and none at all with swap that has room; all end as if they were alone, up to some seconds.
 func TestHostileWithinShares(t *testing.T) {
-	var longest, later time.Duration
-	taken := 0
+	var b besideAlone
 	for seed := range *seeds / 3 {
 		swap := [...]resource.Amount{0, 8 << 30, resource.Amount(seed) * 16 << 20}[seed%3]
-		alone := besideGrowing(t, rand.New(rand.NewPCG(seed, 32)), swap, true)
-		for _, p := range alone.programs {
-			if p.Owner == hostile {
-				p.arrives = timeline.Time(time.Hour)
-			}
-		}
-		alone.run(2 * time.Minute)
-		k := besideGrowing(t, rand.New(rand.NewPCG(seed, 32)), swap, true)
-		k.name = fmt.Sprintf("seed %d", seed)
-		w := withinShare{k: k}
-		w.watch()
-		k.run(2 * time.Minute)
-		for i, p := range k.programs {
-			switch {
-			case p.Owner == hostile:
-				taken += p.kills
-			case p.state != "done":
-				k.fail("%v of user %s: %s", p.Container, p.Owner, p.state)
-			default:
-				later = max(later, p.ended.Sub(alone.programs[i].ended))
-			}
-		}
-		if longest = max(longest, w.longest); w.longest > k.p.Settle || swap == 8<<30 && w.longest > 0 {
-			k.fail("a program is suspended for %v", w.longest)
+		w := b.play(t, seed, 32, swap, func(*kernel) {})
+		if w.longest > w.k.p.Settle || swap == 8<<30 && w.longest > 0 {
+			w.k.fail("a program is suspended for %v", w.longest)
 		}
 	}
-	t.Logf("suspended for %v at most; %v later; %d requeues", longest, later, taken)
-	if later > 10*time.Second || taken == 0 {
-		t.Errorf("%v later than alone; %d requeues", later, taken)
+	t.Logf("suspended for %v at most; %v later; %d requeues", b.longest, b.later, b.taken)
+	if b.later > 10*time.Second || b.taken == 0 {
+		t.Errorf("%v later than alone; %d requeues", b.later, b.taken)
+	}
+}
+
+// TestHostileOnChangingNode: the same holds while the node loses up to a quarter of its memory and gets it back, and
+// users need less than a share of what is left.
+func TestHostileOnChangingNode(t *testing.T) {
+	var b besideAlone
+	for seed := range *seeds / 3 {
+		swap := [...]resource.Amount{0, 8 << 30, resource.Amount(seed) * 16 << 20}[seed%3]
+		w := b.play(t, seed, 35, swap, func(k *kernel) {
+			const every = timeline.Time(3 * time.Second)
+			if k.now%every == 0 {
+				r := rand.New(rand.NewPCG(seed, uint64(k.now/every)))
+				k.memory, k.changed = 480<<20+resource.Amount(r.IntN(3))*80<<20, k.now
+			}
+		})
+		if swap == 0 && w.longest > w.k.p.Settle || w.longest > 5*time.Second { // the swap device is slow
+			w.k.fail("a program is suspended for %v", w.longest)
+		}
+	}
+	t.Logf("suspended for %v at most; %v later; %d requeues", b.longest, b.later, b.taken)
+	if b.later > 10*time.Second || b.taken == 0 {
+		t.Errorf("%v later than alone; %d requeues", b.later, b.taken)
 	}
 }
 
@@ -184,4 +233,15 @@ func TestSharesWithFaults(t *testing.T) {
 			end: some(0.002), resize: some(0.01), from: k.memory * 3 / 4, most: k.memory}
 		k.finish(seed)
 	}
+}
+
+// TestUnusedAndExcess: what a container needs within the share of its user is had from what another user exceeds the
+// share by and from what nobody uses together, where neither would be enough.
+func TestUnusedAndExcess(t *testing.T) {
+	ann, bob := flex(1, 100, 1000), flex(2, 100, 1000)
+	ann.Owner, bob.Owner = "ann", "bob"
+	m := newManager(t, Default(), 1000, Started{Envelope: ann, Limit: 640}, Started{Envelope: bob, Limit: 360})
+	m.Step(at(1), Input{Readings: []Reading{full(1, 480, 0, 0), full(2, 300, 0, 0)}})
+	short := Input{Readings: []Reading{full(1, 480, 0, 0), full(2, 360, 100, 1)}}
+	expect(t, "bob lacks 100", m.Step(at(2), short), "shrink 1 to 500")
 }
