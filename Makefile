@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build lab check test test-studies test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz spark release clean
+.PHONY: help build lab check test test-studies test-all lint test-race test-guest test-faults test-upgrade test-soak demo demand demand-cores results results-check bench bench-machine bench-disks bench-pools bench-pairs attack clients fuzz spark spark-long release clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power,
 # shifts in which the daemon dies.
@@ -81,7 +81,10 @@ test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, then 
 		-- -count=1 -timeout=3h -run='^TestLongLife$$' ./live -life-jobs=$(LIFE)
 
 spark: ## Spark from PyPI on warm executors, as root, under 4 minutes; needs Java 17, python3 and pip, and the first time 450 MB
-	$(TESTRUN) -- -tags=spark -count=1 -timeout=15m -run='^TestSpark' ./connector/spark
+	$(TESTRUN) -- -tags=spark -count=1 -timeout=15m -run='^Test(Spark|Session)' ./connector/spark
+
+spark-long: ## Spark at length, as root, under 20 minutes: the 22 queries of TPC-H with seven settings
+	$(TESTRUN) -- -tags=spark -count=1 -timeout=60m -run='^Test(Spark|Session)' ./connector/spark -long
 
 demo: build ## real programs share too little memory, under 5 minutes; installs nothing, needs root for containers
 	./bin/bellows demo

@@ -1,0 +1,99 @@
+"""A driver of Spark that does what it reads, an object of JSON in each line of standard input, until that ends. It
+answers each by a line on standard output, RESULT and an object with ok, or with error."""
+import csv
+import datetime
+import decimal
+import json
+import os
+import re
+import sys
+import threading
+import traceback
+
+from pyspark.sql import SparkSession
+
+import tpch_data
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+QUERIES = {int(number): text for number, text in re.findall(
+    r"^-- query (\d+)\n(.*?)(?=^-- query|\Z)", open(os.path.join(HERE, "tpch.sql")).read(), re.M | re.S)}
+
+
+def plain(value):
+    """A value for JSON. Only floating numbers become numbers with a point."""
+    if isinstance(value, (decimal.Decimal, datetime.date)):
+        return str(value)
+    return value
+
+
+class Driver:
+    spark = None
+    taker = None
+    failed = None
+
+    def open(self, master, name, conf):
+        """Begins an application, after the one before has ended. Returns the process of the JVM."""
+        if self.spark:
+            self.close()
+        builder = SparkSession.builder.master(master).appName(name)
+        for key, value in {"spark.sql.shuffle.partitions": 4, "spark.default.parallelism": 4, "spark.ui.enabled": False,
+                           "spark.ui.showConsoleProgress": False, **(conf or {})}.items():
+            builder = builder.config(key, value)
+        self.spark = builder.getOrCreate()
+        self.spark.sparkContext.setLogLevel("WARN")
+        return self.spark.sparkContext._gateway.proc.pid
+
+    def close(self):
+        self.spark.stop()
+        self.spark = None
+
+    def make(self, folder, orders):
+        """Writes the tables. Returns the number of their rows."""
+        count = 0
+        for name, rows in tpch_data.tables(orders).items():
+            path = os.path.join(folder, name + ".csv")
+            with open(path, "w", newline="") as f:
+                csv.writer(f).writerows(rows)
+            files = 1 if len(rows) < 1000 else 4
+            read = self.spark.read.csv(path, tpch_data.TABLES[name]).repartition(files)
+            read.write.parquet(os.path.join(folder, name))
+            count += len(rows)
+        return count
+
+    def tables(self, folder):
+        """Reads the tables."""
+        for name in tpch_data.TABLES:
+            self.spark.read.parquet(os.path.join(folder, name)).createOrReplaceTempView(name)
+
+    def query(self, number):
+        return [[plain(v) for v in row] for row in self.spark.sql(QUERIES[number]).collect()]
+
+    def take(self, seconds):
+        """Runs a job of one task every so often from now on."""
+        self.stopping = threading.Event()
+
+        def run():
+            try:
+                while not self.stopping.wait(seconds):
+                    self.spark.range(0, 1, 1, 1).collect()
+            except Exception:
+                self.failed = traceback.format_exc()
+
+        self.taker = threading.Thread(target=run)
+        self.taker.start()
+
+    def rest(self):
+        self.stopping.set()
+        self.taker.join()
+        if self.failed:
+            raise RuntimeError(self.failed)
+
+
+driver = Driver()
+for line in sys.stdin:
+    order = json.loads(line)
+    try:
+        answer = {"ok": getattr(driver, order.pop("do"))(**order)}
+    except Exception:
+        answer = {"error": traceback.format_exc()}
+    print("RESULT", json.dumps(answer), flush=True)
