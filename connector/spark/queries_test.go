@@ -190,23 +190,29 @@ func (m *machine) compare(d *driver, pool string, number int, want table) error 
 // executorMemory is the memory of an executor.
 const executorMemory = 1300 << 20 // bytes
 
+// local is what a Spark without bellows says.
+type local struct {
+	queries map[int]table
+	cached  []any // of cachedRows
+}
+
 // reference makes tables in a folder, and lets a Spark of its own query them, in the JVM of a driver.
-func (m *machine) reference(d *driver, folder string, numbers []int, orders int) (found map[int]table, err error) {
+func (m *machine) reference(d *driver, folder string, numbers []int, orders int) (l local, err error) {
 	if err := d.open("local[2]", nil); err != nil {
-		return nil, err
+		return l, err
 	}
 	var made int
 	if err := d.ask("make", map[string]any{"folder": folder, "orders": orders}, &made); err != nil {
-		return nil, err
+		return l, err
 	}
 	if err := d.ask("tables", map[string]any{"folder": folder}, nil); err != nil {
-		return nil, err
+		return l, err
 	}
-	found = map[int]table{}
+	l.queries = map[int]table{}
 	for _, number := range numbers {
 		var rows table
 		if err := d.ask("query", map[string]any{"number": number}, &rows); err != nil {
-			return nil, err
+			return l, err
 		}
 		if len(rows) == 0 || !slices.ContainsFunc(rows[0], func(v any) bool { return v != nil }) {
 			m.t.Errorf("query %d finds nothing", number)
@@ -214,10 +220,13 @@ func (m *machine) reference(d *driver, folder string, numbers []int, orders int)
 		if other := rows.swapped(); len(rows) > 1 && (other == nil || other.differs(rows, ordered[number]...) == "") {
 			m.t.Errorf("query %d: no swap makes a difference: %v", number, rows)
 		}
-		found[number] = rows
+		l.queries[number] = rows
+	}
+	if err := d.ask("count", map[string]any{"rows": cachedRows(m.t), "keep": false}, &l.cached); err != nil {
+		return l, err
 	}
 	m.t.Logf("%d rows in the tables", made)
-	return found, d.ask("close", nil, nil)
+	return l, d.ask("close", nil, nil)
 }
 
 var jarOption = regexp.MustCompile(`--jars (\S+)`)
@@ -261,7 +270,7 @@ func TestSparkQueries(t *testing.T) {
 		drivers = append(drivers, m.driver(name, jar[1]))
 	}
 	all := append([]*driver{taker}, drivers...)
-	var want map[int]table
+	var want local
 	together(t, all, func(d *driver) (err error) {
 		if d == drivers[0] {
 			if want, err = m.reference(d, folder, numbers, orders); err != nil {
@@ -286,7 +295,7 @@ func TestSparkQueries(t *testing.T) {
 			}
 			for i := range numbers {
 				number := numbers[(i+nth*len(numbers)/len(drivers))%len(numbers)] // each begins with another one
-				if err := m.compare(d, "sp", number, want[number]); err != nil {
+				if err := m.compare(d, "sp", number, want.queries[number]); err != nil {
 					return err
 				}
 			}
@@ -297,4 +306,13 @@ func TestSparkQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	together(t, all, func(d *driver) error { return d.ask("close", nil, nil) })
+	part := func(name string, run func(m *machine)) {
+		t.Run(name, func(t *testing.T) {
+			of := *m
+			of.t = t
+			run(&of)
+		})
+	}
+	m.run(m.bellows, "pool", "rm", "sp")
+	part("cached", func(m *machine) { m.cached(all[:3], want.cached) })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/connector/spark"
 )
 
-// What a driver knows of its executors is compared with a model that remembers everything, over random interleavings:
-// see scala-test/SessionTest.scala, which is compiled as the connector is.
+// What a driver knows of its executors is compared with a model that remembers everything, over random interleavings,
+// and what applications have in memory is bounded: see scala-test, which is compiled as the connector is.
 func TestSession(t *testing.T) {
 	home := pyspark(t)
 	i, err := spark.Find(t.Context(), home)
@@ -41,5 +41,7 @@ func TestSession(t *testing.T) {
 	}
 	run(append([]string{"-cp", jars, "scala.tools.nsc.Main", "-nowarn", "-cp", c.Jar + ":" + jars, "-d", classes},
 		tests...)...)
-	run("-cp", classes+":"+c.Jar+":"+jars, "org.apache.spark.scheduler.bellows.SessionTest", "1000")
+	path := classes + ":" + c.Jar + ":" + jars
+	run("-cp", path, "org.apache.spark.scheduler.bellows.SessionTest", "1000")
+	run(append(c.JavaOptions, "-cp", path, "org.apache.spark.storage.bellows.ShrinkingTest")...)
 }

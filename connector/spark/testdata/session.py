@@ -10,6 +10,7 @@ import sys
 import threading
 import traceback
 
+from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 import tpch_data
@@ -28,6 +29,7 @@ def plain(value):
 
 class Driver:
     spark = None
+    cached = None
     taker = None
     failed = None
 
@@ -45,7 +47,7 @@ class Driver:
 
     def close(self):
         self.spark.stop()
-        self.spark = None
+        self.spark = self.cached = None
 
     def make(self, folder, orders):
         """Writes the tables. Returns the number of their rows."""
@@ -67,6 +69,25 @@ class Driver:
 
     def query(self, number):
         return [[plain(v) for v in row] for row in self.spark.sql(QUERIES[number]).collect()]
+
+    def count(self, rows, keep):
+        """Makes rows of 264 bytes, which may be kept in memory, and returns what all of them say."""
+        self.cached = self.spark.range(0, rows, 1, 8).selectExpr("id", "repeat(md5(cast(id as string)), 8) as text")
+        if keep:
+            self.cached = self.cached.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+        return self.again()
+
+    def again(self):
+        """Counts the same rows again."""
+        return list(self.cached.selectExpr("count(*)", "sum(id)", "sum(crc32(cast(text as binary)))").collect()[0])
+
+    def kept(self):
+        """How many bytes are in the memory of executors, as far as this driver knows."""
+        used, executors = 0, self.spark.sparkContext._jsc.sc().getExecutorMemoryStatus().values().iterator()
+        while executors.hasNext():
+            one = executors.next()
+            used += one._1() - one._2()
+        return used
 
     def take(self, seconds):
         """Runs a job of one task every so often from now on."""

@@ -14,13 +14,12 @@ import org.apache.spark.deploy.SparkHadoopUtil
 import org.apache.spark.executor.{CoarseGrainedExecutorBackend, Executor}
 import org.apache.spark.executor.CoarseGrainedExecutorBackend.RegisteredExecutor
 import org.apache.spark.internal.Logging
-import org.apache.spark.memory.MemoryMode
 import org.apache.spark.resource.ResourceProfile
 import org.apache.spark.rpc.{RpcAddress, RpcEnv}
 import org.apache.spark.scheduler.bellows.{Active, Payload}
 import org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages.{LaunchedExecutor, Shutdown, StopExecutor}
 import org.apache.spark.shuffle.IndexShuffleBlockResolver
-import org.apache.spark.storage.bellows.Binding
+import org.apache.spark.storage.bellows.{Binding, Shrinking}
 import org.apache.spark.util.{MutableURLClassLoader, Utils}
 
 /** What hears of the ends of applications in this JVM, from any thread. */
@@ -91,15 +90,14 @@ private[bellows] final class Attached(val key: String, val name: String, val exe
   /** Ends the tasks that run. */
   def kill(why: String): Unit = Option(backend).foreach(_.kill(why))
 
-  /** Drops blocks from memory until they have at most so many bytes: to the disk, if their storage level has it. */
-  def shrink(most: Long): Unit = Option(environment).foreach { env =>
-    for (mode <- Seq(MemoryMode.ON_HEAP, MemoryMode.OFF_HEAP)) {
-      val memory = env.memoryManager
-      memory.synchronized {
-        val used = if (mode == MemoryMode.ON_HEAP) memory.onHeapStorageMemoryUsed else memory.offHeapStorageMemoryUsed
-        if (used > most) env.blockManager.memoryStore.evictBlocksToFreeSpace(None, used - most, mode)
-      }
-    }
+  /**
+   * Drops cached data and other blocks from memory until they have at most so many bytes. What their storage level
+   * keeps on disk goes there, if keep. It returns what is to be done later, because it waits for the driver.
+   */
+  def shrink(most: Long, keep: Boolean): Option[() => Unit] = Option(environment).flatMap { env =>
+    val shrinking = new Shrinking(env.blockManager, env.memoryManager)
+    val dropped = shrinking.shrink(most, keep)
+    if (dropped.isEmpty) None else Some(() => shrinking.tell(dropped))
   }
 
   /**

@@ -80,7 +80,7 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
       val application = known.getOrElse(attachAnew(attachment, key, name, Payload.parse(payload)))
       attached(key) = application // as the last
       SparkEnv.set(application.env)
-      if (!current.contains(application)) shrinkOthers(application)
+      shrinkOthers(application)
       current = Some(application)
       shared.user = Some(application.backend)
       serving = attachment
@@ -154,14 +154,15 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
   }
 
   /**
-   * Bounds what applications keep in memory that are not served, because each believes that the heap is its own. All of
-   * them together keep a tenth of what Spark divides.
+   * Bounds what applications keep in memory that are not served, before tasks of another one run: each believes that
+   * the heap is its own. All of them together keep a tenth of what Spark divides, and those that leave keep nothing.
    */
   private def shrinkOthers(served: Attached): Unit = {
     val others = attached.values.filterNot(_ eq served).toVector
-    if (others.nonEmpty) {
-      val most = ((Runtime.getRuntime.maxMemory - ReservedBytes) / 10).max(0) / others.size
-      aside.execute(() => others.foreach(a => Utils.tryLogNonFatalError(a.shrink(most))))
+    val most = ((Runtime.getRuntime.maxMemory - ReservedBytes) / 10).max(0) / others.size.max(1)
+    for (other <- leaving) Utils.tryLogNonFatalError(other.shrink(0, keep = false))
+    for (other <- others) Utils.tryLogNonFatalError {
+      other.shrink(most, keep = true).foreach(later => aside.execute(() => Utils.tryLogNonFatalError(later())))
     }
   }
 
