@@ -313,6 +313,7 @@ func TestSparkQueries(t *testing.T) {
 			run(&of)
 		})
 	}
+	part("streams", func(m *machine) { m.streams(drivers[:2]) })
 	m.run(m.bellows, "pool", "rm", "sp")
 	part("cached", func(m *machine) { m.cached(all[:3], want.cached) })
 }

@@ -89,6 +89,18 @@ class Driver:
             used += one._1() - one._2()
         return used
 
+    def stream(self, batches, folder):
+        """Counts the numbers of a stream by remainders, in at least so many batches. Returns the counts."""
+        numbers = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()
+        counts = numbers.selectExpr("value % 7 as remainder").groupBy("remainder").count()
+        query = counts.writeStream.format("memory").queryName("counts").outputMode("complete") \
+            .option("checkpointLocation", folder).start()
+        while not query.lastProgress or query.lastProgress["batchId"] + 1 < batches:
+            if query.awaitTermination(0.1):
+                raise RuntimeError("the query has ended")
+        query.stop()
+        return sorted(list(row) for row in self.spark.table("counts").collect())
+
     def take(self, seconds):
         """Runs a job of one task every so often from now on."""
         self.stopping = threading.Event()

@@ -80,6 +80,7 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
       val application = known.getOrElse(attachAnew(attachment, key, name, Payload.parse(payload)))
       attached(key) = application // as the last
       SparkEnv.set(application.env)
+      if (!current.contains(application)) StateStores.forgetDriver()
       shrinkOthers(application)
       current = Some(application)
       shared.user = Some(application.backend)
