@@ -13,7 +13,7 @@ func (m *machine) streams(drivers []*driver) {
 	m.t.Helper()
 	batches := 4
 	if *long {
-		batches = 200
+		batches = 100
 	}
 	for round := range 2 {
 		together(m.t, drivers, func(d *driver) error {
