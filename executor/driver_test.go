@@ -128,7 +128,7 @@ func TestAttachedFunction(t *testing.T) {
 		said <- "leaves " + to.Name
 		return nil, nil
 	}
-	x := executor.Executor{Socket: s.socket, Pool: "p", Number: 0, Secret: "secret",
+	x := executor.Executor{Socket: s.socket, Pool: "p", Number: 0, Secret: "secret", Language: "fortran",
 		Functions: map[string]executor.Function{"serve": serve}}
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
@@ -141,6 +141,9 @@ func TestAttachedFunction(t *testing.T) {
 	}
 	a := s.demanding("a", "serve", "home")
 	says("serves a at home")
+	if v, err := s.pool.View(t.Context()); err != nil || v.Executors[0].Language != "fortran" {
+		t.Errorf("the pool is %+v, %v", v, err)
+	}
 	hears(t, executor.Assigned, a)
 	a.Demand(0, 0)
 	says("leaves a") // and the executor reports it

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -88,6 +89,8 @@ type Executor struct {
 	Number    int
 	Secret    string
 	Functions map[string]Function
+	// Language is for people: what the functions are written in, go if it is empty.
+	Language string
 	// Away is for how long the daemon may be away before the executor ends; 0 is DefaultAway.
 	Away time.Duration
 	// Memory returns the memory that the executor takes, bytes; 0 if that is unknown. If it is nil, the resident memory of
@@ -176,8 +179,8 @@ func (e *Executor) hold(ctx context.Context) (string, error) {
 		return e.lease.Lease, nil
 	}
 	_, err := e.link.patiently(ctx, func() ([]byte, error) {
-		r := Registration{Executor: e.Number, Secret: e.Secret, Language: "go", PID: os.Getpid(), Attaches: true,
-			Running: e.running}
+		r := Registration{Executor: e.Number, Secret: e.Secret, Language: cmp.Or(e.Language, "go"), PID: os.Getpid(),
+			Attaches: true, Running: e.running}
 		return e.link.post(ctx, "/executors", r, &e.lease)
 	})
 	return e.lease.Lease, err

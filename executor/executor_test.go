@@ -343,7 +343,7 @@ func TestFresh(t *testing.T) {
 	s.fresh = false
 	is(s.results(s.application("count", nil)), 3)
 	if v, err := s.pool.View(t.Context()); err != nil || len(v.Executors) != 1 || v.Executors[0].Tasks != 9 ||
-		v.Counters.Lost != 0 {
+		v.Executors[0].Language != "go" || v.Counters.Lost != 0 {
 		t.Errorf("the pool is %+v, %v", v, err)
 	}
 	if err := s.pool.Drain(t.Context(), 0, "the pool shrinks"); err != nil {

@@ -31,7 +31,7 @@ const (
 type Registration struct {
 	Executor int    `json:"executor"` // as in ExecutorVariable
 	Secret   string `json:"secret"`
-	// Language is what the functions of tasks are written in: go or python.
+	// Language is for people: what the functions of tasks are written in, such as go or python.
 	Language string `json:"language"`
 	PID      int    `json:"pid,omitempty"`
 	// Attaches says that the executor understands DoAttach.

@@ -202,6 +202,11 @@ func TestDriverDies(t *testing.T) {
 				}
 			}
 		}
+		v, err := p.View(t.Context())
+		if len(v.Applications) != 1 || v.Applications[0].State != "cancelled" || v.Applications[0].Executors != 0 ||
+			!strings.HasPrefix(v.Applications[0].Why, "its program was not heard of for 1m0s") {
+			t.Errorf("people see %+v, %v", v.Applications, err)
+		}
 		x0.knows.Attached, x0.knows.Done = 0, &executor.Report{Work: x0.knows.Attached}
 		b := enrol(t, p, "b")
 		b.grow(true, tasks(0, 1))

@@ -147,6 +147,10 @@ func TestUnreachable(t *testing.T) {
 		if !strings.Contains(why, "in 6.3s and on 4 of the executors; the last: no route") {
 			t.Errorf("it has ended: %q", why)
 		}
+		v, err := s.pool.View(t.Context())
+		if a := v.Applications[0]; err != nil || a.State != "cancelled" || a.Why != why || a.Waiting != 0 {
+			t.Errorf("people see %+v, %v", a, err)
+		}
 		group.Wait()
 		others.grow(true, tasks(0, 1))
 		if work := (&worker{t, s.pool, 0, s.executors[0].lease}).next(nil); work.Do != executor.DoRun {

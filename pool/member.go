@@ -369,13 +369,19 @@ func (p *Pool) Left(ctx context.Context, number int, cause executor.Cause, how s
 	return served, err
 }
 
+// abandoned is an application whose lease has ended.
+type abandoned struct {
+	api.PoolApplication
+	at timeline.Time
+}
+
 // departed is an executor that was lost.
 type departed struct {
 	api.PoolMember
 	at timeline.Time
 }
 
-// Limits of the lost executors that are shown: their number, and for how long.
+// Limits of what was lost and is shown, of executors and of applications: their number, and for how long.
 const (
 	mostDeparted  = 16
 	departedShown = 5 * time.Minute

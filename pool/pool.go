@@ -99,7 +99,8 @@ type Pool struct {
 	synced    bool
 	syncAt    timeline.Time
 	orphans   map[place]report // of tasks of applications that have not enrolled yet
-	departed  []departed       // the last that were lost
+	departed  []departed       // the last executors that were lost
+	abandoned []abandoned      // the last applications that were
 	broken    error
 	counters  api.PoolCounters
 }
@@ -240,7 +241,10 @@ func (p *Pool) expire(now timeline.Time) {
 		if !a.ended() {
 			p.counters.Abandoned++
 			p.log.Warn("the lease of an application has ended", "pool", p.config.Name, "application", a.id, "name", a.name)
-			p.cancel(a, "its lease ended")
+			p.cancel(a, fmt.Sprintf("its program was not heard of for %v, so that its lease ended", p.config.Lease))
+			p.abandoned = append(p.abandoned[max(0, len(p.abandoned)+1-mostDeparted):],
+				abandoned{api.PoolApplication{Application: int64(a.id), Name: a.name, Ended: a.done, Drives: a.driving != nil,
+					State: "cancelled", Why: a.cancelled}, now})
 		}
 		p.forget(a)
 	}

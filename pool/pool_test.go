@@ -312,7 +312,7 @@ func TestRequestsKeepLeases(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						is := len(v.Applications) == 1
+						is := len(v.Applications) == 1 && v.Applications[0].State == "open"
 						if who == "executor" {
 							is = len(v.Executors) == 1 && v.Executors[0].State != api.ExecutorExpired
 						}

@@ -44,6 +44,11 @@ func (p *Pool) View(ctx context.Context) (v View, err error) {
 		for _, a := range p.apps {
 			v.Applications = append(v.Applications, p.viewOfApplication(a, now))
 		}
+		for i := range p.abandoned {
+			if a := &p.abandoned[i]; now.Sub(a.at) < departedShown {
+				v.Applications = append(v.Applications, a.PoolApplication)
+			}
+		}
 		slices.SortFunc(v.Applications, func(a, b api.PoolApplication) int { return int(a.Application - b.Application) })
 		return nil
 	})
@@ -77,6 +82,9 @@ func (p *Pool) viewOf(m *member, now timeline.Time) api.PoolMember {
 		}
 		if w.asked != "" {
 			e.Why = w.asked
+		}
+		if w.app.cancelled != "" {
+			e.Why = "its application was cancelled: " + w.app.cancelled
 		}
 		switch waits := !w.delivered && p.crowded(w.app); {
 		case waits && w.app.driving != nil:
@@ -128,7 +136,9 @@ func (p *Pool) viewOfApplication(a *application, now timeline.Time) api.PoolAppl
 	if !here {
 		return v
 	}
-	v.Executors = jobs[at].Reservations
+	if v.Executors = jobs[at].Reservations; a.cancelled != "" {
+		return v // The engine knows the reason for none of its tasks, and the application for all.
+	}
 	if d := a.driving; d != nil {
 		for i := jobs[at].FirstLeft(); i < len(jobs[at].Stages); i++ {
 			v.Waiting += jobs[at].MayStart(i)

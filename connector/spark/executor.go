@@ -35,7 +35,7 @@ func Run(ctx context.Context, home string, out, said io.Writer) error {
 	if err != nil {
 		return err
 	}
-	e.Memory = j.group.anonymous
+	e.Memory, e.Language = j.group.anonymous, Language
 	l.begin, l.forget, l.kills, l.log = j.begin, e.Forget, j.group.kills, said
 	var trained int64 // memory of the container when its first JVM was trained, bytes
 	l.room = func() bool {

@@ -12,6 +12,9 @@ import (
 // Function is what stages of an application of Spark name as their function.
 const Function = "spark"
 
+// Language is what executors of Spark say that they run.
+const Language = "spark"
+
 // runner is a JVM that runs. None of its methods waits.
 type runner interface {
 	send(line []byte)

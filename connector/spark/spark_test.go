@@ -171,6 +171,9 @@ func TestSpark(t *testing.T) {
 	jvm := first.until("jvm").(float64)
 	first.end(false)
 
+	if seen := m.run(m.bellows, "pool", "top", "sp", "--once", "--json"); !strings.Contains(seen, `"language": "spark"`) {
+		t.Errorf("the pool does not say that its executors are of Spark:\n%s", seen)
+	}
 	second := m.submit(line, "second", true)
 	if again := second.until("jvm").(float64); again != jvm {
 		t.Errorf("the second program ran in JVM %v, the first in %v", again, jvm)

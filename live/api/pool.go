@@ -94,7 +94,7 @@ type PoolExecutor struct {
 type PoolMember struct {
 	Executor    int           `json:"executor" doc:"its number"`
 	State       ExecutorState `json:"state" doc:"queued, starting, registered, assigned, attached, parked, draining, expired or lost"`
-	Language    string        `json:"language,omitempty"`
+	Language    string        `json:"language,omitempty" doc:"what its functions are written in, or spark"`
 	PID         int           `json:"pid,omitempty"`
 	Application int64         `json:"application,omitempty" doc:"to which it belongs"`
 	Stage       int           `json:"stage" doc:"of the task that it runs"`
