@@ -56,7 +56,7 @@ func (j *jvms) command(folders []string) *exec.Cmd {
 type jvm struct {
 	process  *os.Process
 	commands chan []byte
-	out, err printer
+	out, err *output
 }
 
 // mostCommands bounds the commands that a JVM has not read. There is never more than one attachment, and one command
@@ -81,11 +81,11 @@ func (j *jvms) begin(number int, hear func(report), exited func(how string)) (ru
 		pipes.closeOurs()
 		return nil, err
 	}
-	v := &jvm{process: cmd.Process, commands: make(chan []byte, mostCommands)}
-	v.out.to, v.err.to = j.out, j.err
+	v := &jvm{process: cmd.Process, commands: make(chan []byte, mostCommands), out: newOutput(pipes.out, j.out),
+		err: newOutput(pipes.err, j.err)}
 	var reading sync.WaitGroup
-	reading.Go(func() { _, _ = io.Copy(&v.out, pipes.out) })
-	reading.Go(func() { _, _ = io.Copy(&v.err, pipes.err) })
+	reading.Go(v.out.copy)
+	reading.Go(v.err.copy)
 	stopped := make(chan struct{})
 	go v.write(pipes.in, stopped)
 	reading.Go(func() {

@@ -3,6 +3,7 @@ package spark
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // script writes a program into a folder.
@@ -78,9 +78,6 @@ exit 52
 	if got := <-heard; got.Is != "ready" || got.Spark != "4.2.0" {
 		t.Errorf("%+v", got)
 	}
-	for !strings.Contains(out.String(), "secret") { // Lines that are not read yet would belong to whom is next.
-		time.Sleep(time.Millisecond)
-	}
 	r.own("etl 1")
 	r.send(encode(command{Do: "attach", Attachment: 1, Key: "k", Payload: []byte("x")}))
 	if got := <-heard; got.Is != "keeps" || len(got.Keys) != 1 {
@@ -123,23 +120,69 @@ func TestJVMEnds(t *testing.T) {
 	}
 }
 
-// Lines are kept together, and belong to whom was when they began.
-func TestPrinter(t *testing.T) {
-	var out bytes.Buffer
-	p := printer{to: &out}
+// Lines are kept together, and belong to whom was when they were printed, even if they are read later.
+func TestOutput(t *testing.T) {
+	var printed bytes.Buffer
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newOutput(from, &printed)
 	for _, step := range []string{"start\n", "=a 1", "one\ntw", "o\nthr", "=b 2", "x\n\n",
-		strings.Repeat("y", mostLine+1), "=", "end\n"} {
+		strings.Repeat("y", mostLine/2), "=b 2", strings.Repeat("z", mostLine-10), "=", "end\n"} {
 		if label, is := strings.CutPrefix(step, "="); is {
-			p.own(label)
-			continue
-		}
-		if n, err := p.Write([]byte(step)); n != len(step) || err != nil {
-			t.Errorf("%d, %v", n, err)
+			o.own(label)
+		} else if _, err := io.WriteString(to, step); err != nil {
+			t.Fatal(err)
 		}
 	}
-	want := "start\n[a 1] one\n[a 1] two\n[a 1] thr\n[b 2] x\n[b 2] \n[b 2] " + strings.Repeat("y", mostLine+1) + "\nend\n"
-	if got := out.String(); got != want {
+	_ = to.Close()
+	o.copy()
+	want := "start\n[a 1] one\n[a 1] two\n[a 1] thr\n[b 2] x\n[b 2] \n[b 2] " + strings.Repeat("y", mostLine/2) +
+		"\n[b 2] " + strings.Repeat("z", mostLine-10) + "\nend\n"
+	if got := printed.String(); got != want {
 		t.Errorf("printed %.300q, want %.300q", got, want)
+	}
+	o.own("nobody") // although it has ended
+	o.write([]byte(strings.Repeat("w", mostLine+1)))
+	if n := strings.Count(printed.String(), "[nobody] "); n != 1 {
+		t.Errorf("a line that is too long was printed in %d pieces", n)
+	}
+}
+
+// A line belongs to an application by its name or its id, whatever it says.
+func TestBelongs(t *testing.T) {
+	const key = "0a1b2c3d-4e5f"
+	line := func(name, text string) string {
+		return fmt.Sprintf("[%s] %s", label(&attachment{number: 17, key: key, name: name}), text)
+	}
+	for _, c := range []struct {
+		line, application string
+		want              bool
+	}{
+		{line("etl", "x"), "etl", true},
+		{line("etl", "x"), "bellows-sp-1796059321228-0a1b2c3d", true},
+		{line("etl", "x"), "bellows-sp-1796059321228-0a1b2c3e", false},
+		{line("etl", "x"), "0a1b2c3d", false},
+		{line("etl", "x"), "et", false},
+		{line("etl", "x"), "17", false},
+		{line("my etl", "x"), "etl", false},
+		{line("my etl", "x"), "my etl", true},
+		{line("a [b]\nc", "x"), "a [b]\nc", true},
+		{line("a [b]\nc", "x"), "bellows-sp-1-0a1b2c3d", true},
+		{line("etl", "[x 11111111 3] y"), "x", false},
+		{line("etl", "[x 11111111 3] y"), "bellows-sp-1-11111111", false},
+		{line("nightly-reports1", "x"), "nightly-reports1", true},
+		{line("e.l", "x"), "etl", false},
+		{"bellows: JVM 1 is ready", "etl", false},
+		{"", "", false},
+	} {
+		if got := Belongs(c.application)([]byte(c.line)); got != c.want {
+			t.Errorf("%q is of %q: %v", c.line, c.application, got)
+		}
+	}
+	if got, want := line("etl", "x"), "[etl 0a1b2c3d 17] x"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -3,9 +3,12 @@ package spark
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
+	"syscall"
 )
 
 // A launcher and its JVM speak in lines of JSON. Commands go to the standard input of the JVM.
@@ -63,50 +66,95 @@ func decode(line []byte) (r report, err error) {
 // mostLine bounds a line of output that is kept together, bytes.
 const mostLine = 64 << 10
 
-// printer copies lines, and begins each with a label, which says to what it belongs.
-type printer struct {
-	mu    sync.Mutex
-	to    io.Writer
-	label string
-	part  []byte // of a line whose end has not come
+// output is what a JVM prints into a pipe. It is copied in lines, each of which begins with a label, which says to what
+// it belongs.
+type output struct {
+	pipe *os.File
+	to   io.Writer
+
+	mu     sync.Mutex // what follows
+	label  string
+	part   []byte // of a line whose end has not come
+	buffer [pipeSize]byte
 }
 
-// own says to whom lines belong from now on: a part of a line belongs to whom was before.
-func (p *printer) own(label string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.flush()
-	p.label = label
+// pipeSize is how much a pipe holds, bytes.
+const pipeSize = 64 << 10
+
+// newOutput copies from a pipe, which it closes in the end.
+func newOutput(pipe *os.File, to io.Writer) *output { return &output{pipe: pipe, to: to} }
+
+// copy copies until the pipe ends.
+func (o *output) copy() {
+	defer o.pipe.Close()
+	raw, err := o.pipe.SyscallConn()
+	for open := true; open && err == nil; {
+		err = raw.Read(func(fd uintptr) bool {
+			var n int
+			n, open = o.take(int(fd))
+			return n > 0 || !open
+		})
+	}
 }
 
-// Write implements io.Writer.
-func (p *printer) Write(text []byte) (n int, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n = len(text)
+// take prints a piece of what is in the pipe. It returns how many bytes that were; open is false if no more will come.
+func (o *output) take(fd int) (n int, open bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for {
+		n, err := syscall.Read(fd, o.buffer[:])
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.EAGAIN):
+			return 0, true
+		case err != nil || n == 0:
+			return 0, false
+		}
+		o.write(o.buffer[:n])
+		return n, true
+	}
+}
+
+// own says to whom lines belong from now on. What is in the pipe belongs to whom was before, and so does a part of a
+// line: when the JVM says that it has parked, its last lines may not have been read yet.
+func (o *output) own(label string) {
+	if raw, err := o.pipe.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { // It fails if the pipe has ended.
+			for left := pipeSize; left > 0; {
+				n, _ := o.take(int(fd))
+				if n == 0 {
+					break
+				}
+				left -= n
+			}
+		})
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.part) > 0 {
+		o.print()
+	}
+	o.label = label
+}
+
+// write prints the lines of a text, and keeps what is no whole line.
+func (o *output) write(text []byte) {
 	for len(text) > 0 {
 		line, rest, ended := bytes.Cut(text, []byte("\n"))
-		p.part, text = append(p.part, line...), rest
-		if ended || len(p.part) >= mostLine {
-			p.print()
+		o.part, text = append(o.part, line...), rest
+		if ended || len(o.part) >= mostLine {
+			o.print()
 		}
-	}
-	return n, nil
-}
-
-// flush prints the part of a line.
-func (p *printer) flush() {
-	if len(p.part) > 0 {
-		p.print()
 	}
 }
 
 // print prints a line. Whoever cannot be written to, loses it: the JVM must not wait.
-func (p *printer) print() {
-	line := make([]byte, 0, len(p.label)+len(p.part)+4)
-	if p.label != "" {
-		line = append(append(append(line, '['), p.label...), "] "...)
+func (o *output) print() {
+	line := make([]byte, 0, len(o.label)+len(o.part)+4)
+	if o.label != "" {
+		line = append(append(append(line, '['), o.label...), "] "...)
 	}
-	_, _ = p.to.Write(append(append(line, p.part...), '\n'))
-	p.part = p.part[:0]
+	_, _ = o.to.Write(append(append(line, o.part...), '\n'))
+	o.part = o.part[:0]
 }

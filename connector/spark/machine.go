@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -138,12 +137,6 @@ func (m *machine) deliver(now time.Time) {
 	p.attached++
 	m.hands.owns(p.number, cmp.Or(m.labels[a.key], label(a)))
 	m.hands.send(p.number, command{Do: "attach", Attachment: a.number, Key: a.key, Name: a.name, Payload: a.payload})
-}
-
-// label is what lines of an application begin with: its name, and the id that Spark gives an executor which is
-// attached to it for the first time.
-func label(a *attachment) string {
-	return fmt.Sprintf("%s %d", cmp.Or(a.name, "application"), a.number%math.MaxInt32)
 }
 
 // giveBack ends an attachment, as its application wants it.

@@ -75,7 +75,7 @@ func TestSwitch(t *testing.T) {
 	h.attach(h.now, attachment{number: 4, key: "a", name: "etl"}) // It waits until the JVM is ready.
 	h.want(t, "start 1")
 	h.reports(1, report{Is: "ready"})
-	h.want(t, "registers", `1 prints for "etl 4"`, "tell 1 attach a")
+	h.want(t, "registers", `1 prints for "etl a 4"`, "tell 1 attach a")
 	h.reports(1, report{Is: "active", Attachment: 4, Full: true})
 	h.giveBack(h.now, 4)
 	h.want(t, "tell 1 park")
@@ -86,7 +86,7 @@ func TestSwitch(t *testing.T) {
 	h.reports(1, report{Is: "parked"})
 	h.did = nil
 	h.attach(h.now, attachment{number: 6, key: "a", name: "etl"})
-	h.want(t, `1 prints for "etl 4"`, "tell 1 attach a")
+	h.want(t, `1 prints for "etl a 4"`, "tell 1 attach a")
 	h.forget("b")
 	h.want(t, "tell 1 forget b")
 }
@@ -135,7 +135,7 @@ func TestDeadJVM(t *testing.T) {
 	h.want(t, "drop a", "finish 1: its JVM has ended: exit code 52", "start 2")
 	h.attach(h.now, attachment{number: 2, key: "a", name: "a"})
 	h.reports(2, report{Is: "ready"})
-	h.want(t, `2 prints for "a 2"`, "tell 2 attach a")
+	h.want(t, `2 prints for "a a 2"`, "tell 2 attach a")
 }
 
 // A JVM that says that it is of no more use fails what it serves, prints its threads, and is replaced.

@@ -194,6 +194,18 @@ func TestSpark(t *testing.T) {
 	if after := second.got["jvm_after"]; after == jvm {
 		t.Errorf("JVM %v was killed and runs", after)
 	}
+	for _, p := range []*program{first, second} {
+		id := p.got["id"].(string)
+		mine := m.run(m.bellows, "logs", "--stderr", "--application", id, "pool/sp")
+		for line := range strings.Lines(mine) {
+			if !strings.HasPrefix(line, "[checks "+id[strings.LastIndex(id, "-")+1:]+" ") && !strings.HasPrefix(line, "==> ") {
+				t.Errorf("a line of application %s: %s", id, line)
+			}
+		}
+		if !strings.Contains(mine, "a task of "+id) {
+			t.Errorf("the log of application %s does not have what its task printed:\n%s", id, mine)
+		}
+	}
 	said := m.run(m.bellows, "logs", "--stderr", "1")
 	for _, want := range []string{"JVM 1 has ended: it was ended by signal 9", "JVM 2 is ready: Spark 4.2.0", "[checks "} {
 		if !strings.Contains(said, want) {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/connector/spark"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
@@ -22,23 +24,25 @@ import (
 const mostFollowed = 64
 
 type logsOptions struct {
-	place  place.Place
-	follow bool
-	stderr bool
-	run    int
+	place       place.Place
+	follow      bool
+	stderr      bool
+	run         int
+	application string // of Spark, whose lines alone are shown; empty shows all
 }
 
 func logsCommand() *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
-		Use:        "logs JOB[.STAGE.INDEX]",
+		Use:        "logs JOB[.STAGE.INDEX] | pool/POOL",
 		SuggestFor: []string{"attach", "tail", "output"},
 		Short:      "Show what a job printed",
 		Long: `Show what a job, or one of its tasks, printed on its standard output, or with
---stderr on its standard error. For a task that ran more than once, the newest
-run is shown. If a job has several tasks, the output of each follows a line with
-the name of the task; with -f, each line begins with this name. For a failed
-job, a last line names the command that shows its standard error.
+--stderr on its standard error; pool/POOL stands for the executors that a pool
+has now. For a task that ran more than once, the newest run is shown. If there
+are several tasks, the output of each follows a line with the name of the task;
+with -f, each line begins with this name. For a failed job, a last line names
+the command that shows its standard error.
 
 The beginning and the end of each output are kept: see --output-limit of
 "bellows up". A line between them says how many bytes were left out. Output is
@@ -46,8 +50,9 @@ also left out while less than a tenth of the disk, and less than 256 MiB, is
 free.`,
 		Example: `  bellows logs 7
   bellows logs -f 7.0.2
-  bellows logs --stderr 7`,
-		Args:              command.OneArgument("job: must be one JOB or JOB.STAGE.INDEX"),
+  bellows logs --stderr 7
+  bellows logs --stderr --application etl pool/sp`,
+		Args:              command.OneArgument("job: must be one JOB, JOB.STAGE.INDEX or pool/POOL"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.show(cmd, args[0]) },
 		ValidArgsFunction: completeJobs(&o.place),
 	}
@@ -55,20 +60,25 @@ free.`,
 	f.BoolVarP(&o.follow, "follow", "f", false, "follow the output until the job has ended")
 	f.BoolVar(&o.stderr, "stderr", false, "show standard error instead of standard output")
 	f.Var(flags.Count(&o.run, 0, 1<<20), "run", "run of the task to show; 0: the newest")
+	f.StringVar(&o.application, "application", "",
+		"show the lines of one application of Spark alone, by its `name` or the id that Spark has for it")
 	o.place.Flags(cmd, false)
 	return cmd
 }
 
 func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
-	id, err := api.ParseTask(arg)
-	if err != nil {
-		return command.Usage(err)
-	}
 	client, err := o.place.Client()
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
+	if pool, is := strings.CutPrefix(arg, "pool/"); is {
+		return o.showPool(ctx, client, cmd.OutOrStdout(), pool)
+	}
+	id, err := api.ParseTask(arg)
+	if err != nil {
+		return command.Usage(err)
+	}
 	job, err := client.Job(ctx, id.Job, false)
 	if err != nil {
 		return err
@@ -87,11 +97,33 @@ func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
 	return nil
 }
 
+// showPool shows what the executors of a pool have printed that have not ended.
+func (o *logsOptions) showPool(ctx context.Context, client *client.Client, w io.Writer, name string) error {
+	pool, err := client.Pool(ctx, "", name)
+	if err != nil {
+		return err
+	}
+	var tasks []cluster.TaskID
+	for i := range pool.Members {
+		if e := &pool.Members[i]; e.Job != 0 && e.State != api.ExecutorQueued {
+			tasks = append(tasks, cluster.TaskID{Job: e.Job})
+		}
+	}
+	if !o.follow {
+		return o.printAll(ctx, client, w, tasks)
+	}
+	if len(tasks) > mostFollowed {
+		return command.Usagef("pool/%s: must have at most %d executors to be followed as a whole, but has %d: name the job "+
+			"of one, such as %d", name, mostFollowed, len(tasks), tasks[0].Job)
+	}
+	return interrupted(ctx, o.followAll(ctx, client, w, tasks))
+}
+
 func (o *logsOptions) showAll(ctx context.Context, client *client.Client, w io.Writer, job *api.Job,
 	tasks []cluster.TaskID) error {
 	switch {
 	case len(tasks) == 1:
-		_, err := client.Output(ctx, w, o.output(tasks[0]))
+		err := o.copy(ctx, client, w, tasks[0])
 		if api.KindOf(err) == api.NotFound && job.Ended && len(job.Tasks) == 0 {
 			return nil // it never ran, so it printed nothing
 		}
@@ -100,6 +132,17 @@ func (o *logsOptions) showAll(ctx context.Context, client *client.Client, w io.W
 		return interrupted(ctx, o.followAll(ctx, client, w, tasks))
 	}
 	return o.printAll(ctx, client, w, tasks)
+}
+
+// copy copies what is to be shown of the output of a task.
+func (o *logsOptions) copy(ctx context.Context, client *client.Client, w io.Writer, id cluster.TaskID) error {
+	if o.application == "" {
+		_, err := client.Output(ctx, w, o.output(id))
+		return err
+	}
+	lines := &lineFilter{w: w, shows: spark.Belongs(o.application)}
+	_, err := client.Output(ctx, lines, o.output(id))
+	return cmp.Or(err, lines.rest())
 }
 
 func (o *logsOptions) output(id cluster.TaskID) api.Output {
@@ -154,7 +197,7 @@ func (o *logsOptions) printAll(ctx context.Context, client *client.Client, w io.
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, "==> %s <==\n", id)
-		if _, err := client.Output(ctx, w, o.output(id)); err != nil {
+		if err := o.copy(ctx, client, w, id); err != nil {
 			return err
 		}
 	}
@@ -170,7 +213,7 @@ func (o *logsOptions) followAll(ctx context.Context, client *client.Client, w io
 	for _, id := range tasks {
 		all.Go(func() {
 			lines := &lineWriter{mu: &mu, w: w, before: id.String() + "  "}
-			_, err := client.Output(ctx, lines, o.output(id))
+			err := o.copy(ctx, client, lines, id)
 			lines.rest()
 			if err != nil && api.KindOf(err) != api.NotFound {
 				cancel(err)
@@ -239,4 +282,41 @@ func (l *lineWriter) rest() {
 	if len(l.pending) > 0 {
 		_ = l.line()
 	}
+}
+
+// lineFilter writes some of the lines. Of one that is longer than longestLine, the rest is left out.
+type lineFilter struct {
+	w       io.Writer
+	shows   func(line []byte) bool
+	pending []byte // an incomplete line
+}
+
+func (l *lineFilter) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		l.pending = append(l.pending, line[:min(len(line), longestLine-len(l.pending))]...)
+		if rest = after; whole {
+			if err := l.line(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(p), nil
+}
+
+// line writes the pending bytes as a line, if it is to be shown.
+func (l *lineFilter) line() (err error) {
+	if l.shows(l.pending) {
+		_, err = l.w.Write(append(l.pending, '\n'))
+	}
+	l.pending = l.pending[:0]
+	return err
+}
+
+// rest writes a last line that has no line break.
+func (l *lineFilter) rest() error {
+	if len(l.pending) == 0 {
+		return nil
+	}
+	return l.line()
 }

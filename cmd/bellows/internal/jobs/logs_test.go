@@ -10,6 +10,27 @@ import (
 	"time"
 )
 
+// However the output arrives, whole lines are shown, and others are not.
+func TestLineFilter(t *testing.T) {
+	long := strings.Repeat("x", longestLine+5)
+	text := "+a\nb\n\n+c\n+" + long + "\n-" + long + "\n+end"
+	want := "+a\n+c\n+" + long[:longestLine-1] + "\n+end\n"
+	for _, piece := range []int{1, 2, 3, 1000, len(text)} {
+		var out bytes.Buffer
+		l := &lineFilter{w: &out, shows: func(line []byte) bool { return bytes.HasPrefix(line, []byte("+")) }}
+		for rest := text; rest != ""; {
+			n := min(len(rest), piece)
+			if _, err := io.WriteString(l, rest[:n]); err != nil {
+				t.Error(err)
+			}
+			rest = rest[n:]
+		}
+		if err := l.rest(); err != nil || out.String() != want {
+			t.Errorf("in pieces of %d: %d bytes, %v; want %d", piece, out.Len(), err, len(want))
+		}
+	}
+}
+
 // Lines of several tasks that print at once are written whole, in the order of their task, each with its name; only too
 // long lines are broken.
 func TestLinesOfSeveralTasks(t *testing.T) {
