@@ -174,7 +174,8 @@ func TestSpark(t *testing.T) {
 	if seen := m.run(m.bellows, "pool", "top", "sp", "--once", "--json"); !strings.Contains(seen, `"language": "spark"`) {
 		t.Errorf("the pool does not say that its executors are of Spark:\n%s", seen)
 	}
-	second := m.submit(line, "second", true)
+	quiet := strings.Replace(line, "PROGRAM", "--conf spark.log.level=WARN PROGRAM", 1)
+	second := m.submit(quiet, "second", true)
 	if again := second.until("jvm").(float64); again != jvm {
 		t.Errorf("the second program ran in JVM %v, the first in %v", again, jvm)
 	}
@@ -201,6 +202,9 @@ func TestSpark(t *testing.T) {
 			if !strings.HasPrefix(line, "[checks "+id[strings.LastIndex(id, "-")+1:]+" ") && !strings.HasPrefix(line, "==> ") {
 				t.Errorf("a line of application %s: %s", id, line)
 			}
+		}
+		if info := strings.Contains(mine, " INFO "); info != (p == first) {
+			t.Errorf("application %s logs at the level info: %v\n%s", id, info, mine)
 		}
 		if !strings.Contains(mine, "a task of "+id) {
 			t.Errorf("the log of application %s does not have what its task printed:\n%s", id, mine)

@@ -38,6 +38,7 @@ private[bellows] final class Attached(val key: String, val name: String, val exe
   val user: UserGroupInformation = SparkHadoopUtil.get.createSparkUser()
   @volatile private var executor: WarmBackend = _
   @volatile private var environment: SparkEnv = _
+  @volatile private var level: Option[String] = payload.conf.collectFirst { case ("spark.log.level", name) => name }
 
   def env: SparkEnv = environment
 
@@ -49,6 +50,7 @@ private[bellows] final class Attached(val key: String, val name: String, val exe
    * Spark is this application's afterwards.
    */
   def attach(seconds: Long): Unit = {
+    LogLevel.use(level)
     asUser {
       val host = Utils.localHostName()
       environment = SparkEnv.createExecutorEnv(conf, executorId, host, host, cores, payload.ioKey, isLocal = false)
@@ -82,7 +84,16 @@ private[bellows] final class Attached(val key: String, val name: String, val exe
     } catch { case e: UndeclaredThrowableException => throw e.getCause }
 
   /** Tells the driver that the JVM serves it. The environment of Spark must be this application's. */
-  def activate(attachment: Long): Unit = backend.driver.get.send(Active(executorId, attachment))
+  def activate(attachment: Long): Unit = {
+    LogLevel.use(level)
+    backend.driver.get.send(Active(executorId, attachment))
+  }
+
+  /** The application wants another level of logs. */
+  def logAt(name: String): Unit = {
+    level = Some(name)
+    if (SparkEnv.get eq environment) LogLevel.use(level)
+  }
 
   /** How many tasks run. */
   def running: Int = Option(backend).map(_.running).getOrElse(0)
@@ -179,6 +190,9 @@ private[bellows] final class WarmBackend(rpcEnv: RpcEnv, driverUrl: String, exec
         case e: Throwable => end(s"the executor could not be made: $e", e)
       }
     case StopExecutor | Shutdown => end("its driver has stopped the executor", null)
+    // Spark 3.5 does not have it.
+    case update: Product if update.productPrefix == "UpdateExecutorLogLevel" =>
+      application.logAt(update.productElement(0).toString)
   }
 
   override def onDisconnected(remote: RpcAddress): Unit =

@@ -1,14 +1,11 @@
 package org.apache.spark.executor.bellows
 
-import org.apache.logging.log4j.Level
-
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.expressions.{Add, BoundReference, Literal}
 import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection
 import org.apache.spark.sql.types.LongType
 import org.apache.spark.storage.StorageLevel
-import org.apache.spark.util.Utils
 
 /**
  * Work that nobody needs, before an executor registers: it loads the classes of Spark, and the JVM compiles what runs
@@ -19,10 +16,10 @@ private[bellows] object Training extends Logging {
     if (System.getProperty("bellows.training", "full") != "none") {
       val began = System.nanoTime
       logInfo("The training of this JVM begins")
-      Utils.setLogLevel(Level.WARN)
+      LogLevel.use(Some("WARN"))
       try work()
       catch { case e: Exception => logWarning("The training of this JVM failed: it is only slower at first", e) }
-      Utils.setLogLevel(Level.INFO)
+      LogLevel.use(None)
       logInfo(f"Trained for ${(System.nanoTime - began) / 1e9}%.1f s")
     }
 
