@@ -221,6 +221,53 @@ func TestDriverDies(t *testing.T) {
 	})
 }
 
+// An executor whose programs bellows has stopped keeps its lease and what it serves, for however long; the lease ends
+// as ever once they run again. One that is to end its task meanwhile has its time for that afterwards.
+func TestStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan int, 2)
+		p := start(t, func(c *pool.Config) { c.End = func(number int, _ string) { ended <- number } })
+		a := enrolDriver(t, p, "a")
+		go a.listens(time.Hour) // which keeps its lease
+		x := registerAttachable(t, p, 0, nil)
+		a.demands(0, 1)
+		time.Sleep(time.Millisecond)
+		work, _ := x.hear()
+		x.knows.Attached = work.Work
+		still := func(is bool) {
+			t.Helper()
+			if err := p.Still(t.Context(), 0, is); err != nil {
+				t.Fatal(err)
+			}
+		}
+		members := func(want int, expired int64) {
+			t.Helper()
+			v, err := p.View(t.Context())
+			if n := len(v.Executors); err != nil || n != 1 || v.Counters.Expired != expired || len(ended) != want {
+				t.Errorf("%d executors are ended, the pool has %+v, %v", len(ended), v, err)
+			}
+		}
+		still(true)
+		time.Sleep(10 * time.Minute)
+		members(0, 0)
+		if err := p.Cancel(t.Context(), a.lease.Application, "it is late"); err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := p.View(t.Context()); v.Executors[0].Why != "its application was cancelled: it is late" {
+			t.Errorf("people see %+v", v.Executors[0])
+		}
+		time.Sleep(time.Minute)
+		members(0, 0)
+		still(false)
+		time.Sleep(pool.DefaultPatience - time.Second)
+		members(0, 0)
+		time.Sleep(2 * time.Second)
+		members(1, 0)
+		time.Sleep(time.Minute) // the lease
+		members(2, 1)
+	})
+}
+
 // An application to which executors cannot be attached is cancelled, and says why: executors that run tasks alone,
 // and those that fail.
 func TestAttachFails(t *testing.T) {

@@ -37,6 +37,7 @@ type member struct {
 	last     cluster.JobID  // the application that it served last
 	ran      map[string]bool
 	paused   bool   // the engine starts nothing there
+	still    bool   // bellows has stopped its programs: it cannot keep its lease
 	presses  bool   // it uses much of a contended resource
 	draining string // why it is to end when its task has ended; empty if not
 	ending   bool   // its process is being ended
@@ -179,6 +180,27 @@ func (p *Pool) adopt(m *member) {
 	m.earlier, t.running = nil, m
 	a.running++
 	p.loop.Event(cluster.Event{Kind: cluster.TaskAdopted, Node: m.node, Task: t.id, Grant: need, Launched: m.work.begun})
+}
+
+// Still says whether bellows has stopped the programs of an executor, such as those of a FLEX container that waits for
+// memory. It sends nothing then, and its lease does not end: it goes on with its task afterwards, in place of which
+// another executor would have to begin anew, with the same need.
+func (p *Pool) Still(ctx context.Context, number int, still bool) error {
+	return p.do(ctx, func() error {
+		m := p.members[number]
+		if m == nil || m.still == still {
+			return nil
+		}
+		m.still = still
+		if m.expires != timeline.Never {
+			m.expires = p.renew()
+		}
+		if w := m.work; w != nil && w.cancelled != 0 {
+			w.cancelled = p.loop.Now()
+		}
+		p.check = min(p.check, p.loop.Now())
+		return nil
+	})
 }
 
 // holder returns the member with a lease.

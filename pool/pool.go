@@ -218,6 +218,8 @@ func (p *Pool) expire(now timeline.Time) {
 	p.check = timeline.Never
 	for _, m := range p.members {
 		switch w := m.work; {
+		case m.still:
+			continue
 		case now >= m.expires:
 			p.counters.Expired++
 			p.log.Warn("the lease of an executor has ended", "pool", p.config.Name, "executor", m.number)

@@ -22,6 +22,7 @@ type launched struct {
 	begun      time.Time     // when this daemon first knew that its program had begun; zero if it has not
 	registered time.Time     // when it was last known to be registered; zero if never
 	still      bool          // its programs are stopped
+	held       bool          // bellows has stopped them, and not a user
 	served     bool          // it has run a task, as far as that is known
 	ordered    string        // why it was ordered to end; empty if it was not
 	orderedAt  time.Time
@@ -227,12 +228,18 @@ func (p *Pools) see(j *api.Job) {
 	if l == nil || l.job != 0 && l.job != j.ID {
 		return
 	}
-	l.job, l.still = j.ID, false
+	was := l.held
+	l.job, l.still, l.held = j.ID, false, false
 	if l.begun.IsZero() && !j.Started.IsZero() {
 		l.begun = time.Now()
 	}
 	for i := range j.Tasks {
-		l.still = l.still || j.Tasks[i].Suspended != nil
+		if s := j.Tasks[i].Suspended; s != nil {
+			l.still, l.held = true, s.By&cluster.HeldByOwner == 0
+		}
+	}
+	if l.held != was {
+		_ = h.pool.Still(p.ctx, number, l.held)
 	}
 	if j.Ended {
 		p.ended(h, l, j)

@@ -380,31 +380,38 @@ func TestExecutorsAreBounded(t *testing.T) {
 	})
 }
 
-// An executor that does not answer is ended and replaced, unless its programs are stopped: then it cannot.
+// An executor that does not answer is ended and replaced, unless its programs are stopped: then it cannot. If bellows
+// has stopped them, it does not lose its lease either; if its owner has, its task runs elsewhere.
 func TestExecutorDoesNotAnswer(t *testing.T) {
-	bubble(t, 8, func(t *testing.T, m *machine) {
-		m.runs(func(e *process) error { <-e.ctx.Done(); return e.ctx.Err() })
-		r := m.put(ada, func(s *api.PoolSpec) { s.Min, s.Max = 1, 1 })
-		m.later(time.Second)
-		m.mu.Lock()
-		m.jobs[1].Tasks = slices.Clone(m.jobs[1].Tasks)
-		m.jobs[1].Tasks[0].Suspended = &api.Still{By: 1}
-		m.touch(m.jobs[1])
-		m.mu.Unlock()
-		m.later(pool.DefaultLease + 5*time.Minute)
-		m.expect("it is stopped", 1, 1)
-		if d := m.detail(r); d.Counters.Expired != 1 {
-			t.Errorf("it is %+v", d)
-		}
-		m.mu.Lock()
-		m.jobs[1].Tasks = slices.Clone(m.jobs[1].Tasks)
-		m.jobs[1].Tasks[0].Suspended = nil
-		m.touch(m.jobs[1])
-		m.mu.Unlock()
-		m.runs(nil)
-		m.later(registersWithin)
-		m.expect("it was replaced", 1, 2)
-	})
+	for by, expired := range map[cluster.Holders]int64{cluster.HeldByMemory: 0, cluster.HeldByOwner: 1,
+		cluster.HeldByMemory | cluster.HeldByOwner: 1, cluster.HeldByLeveling: 0} {
+		bubble(t, 8, func(t *testing.T, m *machine) {
+			suspended := func(s *api.Still) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.jobs[1].Tasks = slices.Clone(m.jobs[1].Tasks)
+				m.jobs[1].Tasks[0].Suspended = s
+				m.touch(m.jobs[1])
+			}
+			m.runs(func(e *process) error { <-e.ctx.Done(); return e.ctx.Err() })
+			r := m.put(ada, func(s *api.PoolSpec) { s.Min, s.Max = 1, 1 })
+			m.later(time.Second)
+			suspended(&api.Still{By: by})
+			m.later(pool.DefaultLease + 5*time.Minute)
+			m.expect("it is stopped", 1, 1)
+			if d := m.detail(r); d.Counters.Expired != expired ||
+				expired == 0 && d.Members[0].Why != "its programs are stopped: `bellows explain 1` says why" {
+				t.Errorf("stopped by %v, it is %+v", by, d)
+			}
+			suspended(nil)
+			m.runs(nil)
+			m.later(max(registersWithin, pool.DefaultLease) + time.Second)
+			m.expect("it was replaced", 1, 2)
+			if d := m.detail(r); d.Counters.Expired != 1 {
+				t.Errorf("then it is %+v", d)
+			}
+		})
+	}
 }
 
 // Executors that are too large after a task are replaced.

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -88,6 +89,9 @@ func (p *Pools) Detail(ctx context.Context, r api.PoolRef) (api.PoolDetail, erro
 		if l := h.executors[e.Executor]; l != nil {
 			one.Job = l.job
 			one.Why = cmp.Or(l.ordered, e.Why)
+			if l.still {
+				one.Why = cmp.Or(l.ordered, fmt.Sprintf("its programs are stopped: `bellows explain %d` says why", l.job))
+			}
 			if one.Lends = p.lendsCores(l.job); one.Lends && one.Why == "" {
 				one.Why = lendsWhy
 			}
