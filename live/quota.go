@@ -36,6 +36,7 @@ func (d *Driver) SetQuotas(q *cluster.Quotas) error {
 	return d.do(context.Background(), func() {
 		if d.inventory.over() { // or else restore does it
 			d.tellQuotas()
+			d.boundOpen()
 		}
 	})
 }

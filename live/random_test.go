@@ -140,9 +140,10 @@ func (s *session) Capabilities() cluster.Capabilities { return s.can }
 func (s *session) Input(cluster.ContainerID) (io.ReadWriteCloser, error) {
 	return nil, io.ErrClosedPipe
 }
-func (s *session) Usage(cluster.ContainerID) (usage.Usage, error) {
-	return usage.Usage{Spans: []usage.Span{{Length: time.Second, Used: usage.Amounts{usage.CPU: 500},
-		Known: usage.SetOf(usage.CPU)}}}, nil
+func (s *session) Usage(id cluster.ContainerID) (usage.Usage, error) {
+	h := fnv.New64()
+	fmt.Fprint(h, id)
+	return usedMiB([2]int{int(h.Sum64() % 8), 20}, [2]int{1, int(h.Sum64() >> 8 % 900)}), nil
 }
 func (s *session) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
 
@@ -368,7 +369,7 @@ func (u unruly) Decide(now timeline.Time, p *book.Plan) {
 			h := fnv.New64()
 			fmt.Fprint(h, now, t.ID)
 			switch v := h.Sum64() >> 8; {
-			case !t.Running:
+			case !t.Running || v>>40%uint64(1+len(n.Tasks)/4) > 0: // more than one order for each answer would never end
 			case v%16 == 1:
 				p.SuspendUntil(t, now.Add(time.Duration(1+v>>16%9)*time.Second), cluster.TaskID{Job: 99},
 					cluster.BecauseNodePressure(resource.CPU, 1, 2))
@@ -382,7 +383,8 @@ func (u unruly) Decide(now timeline.Time, p *book.Plan) {
 				if t.ByPhase {
 					want[resource.Memory] = t.WantedGrant()[resource.Memory]
 				}
-				want[resource.Memory] = min(want[resource.Memory], t.Grant[resource.Memory]+max(0, n.Unused()[resource.Memory]))
+				want[resource.Memory] = min(want[resource.Memory], t.Grant[resource.Memory]+max(0, n.Unused()[resource.Memory]),
+					cmp.Or(t.Stage().MaxMemory, resource.MostMemory))
 				p.Resize(t, want.Min(n.Room()), cluster.BecausePhaseDemands(0, want))
 			case v%8 == 0:
 				bound, until := resource.Vector{}.With(resource.Disk, resource.Amount(v>>8%3)*10*resource.MB),
@@ -414,7 +416,7 @@ func (m *machine) run(o cluster.Order, b *box) {
 	m.mu.Unlock()
 	outcome := cluster.Succeeded
 	if m.chance(10) {
-		outcome = []cluster.Outcome{cluster.Failed, cluster.OutOfMemory, cluster.Lost}[life%3]
+		outcome = []cluster.Outcome{cluster.Failed, cluster.OutOfMemory, cluster.Lost, cluster.Preempted}[life%4]
 	}
 	goesOn := true
 	for goesOn && m.chance(50) {
@@ -428,26 +430,37 @@ func (m *machine) run(o cluster.Order, b *box) {
 	e := cluster.Event{Kind: cluster.TaskEnded, Task: o.Task, Run: o.Container.Run, Outcome: outcome,
 		Exit: &cluster.Exit{Started: 1, Ended: 2}}
 	m.mu.Lock()
+	if o.Envelope.Class == cluster.Flex && (outcome == cluster.OutOfMemory || outcome == cluster.Preempted) {
+		e.Exit.Held = o.Envelope.Min + resource.Amount(m.random.Int64N(int64(o.Envelope.Max-o.Envelope.Min)+1))
+	}
 	delete(m.running, o.Container)
 	m.over[o.Container] = e
 	m.mu.Unlock()
 	m.tell(e)
 }
 
-// randomSubmission is a job of one to three stages, of which some start together if the policy accepts that.
+// randomSubmission is a job of one to three stages, of which some start together if the policy accepts that. Of half of
+// the jobs, what is reserved is learned.
 func randomSubmission(random *rand.Rand, together bool) Submission {
 	s := Submission{Job: cluster.Job{Name: "j", MaxAttempts: 1 + random.IntN(3),
 		RetryDelay: time.Duration(random.IntN(3)) * time.Second}, Caller: user, Dir: "/"}
+	if s.Undecided = random.IntN(2) == 0; s.Undecided {
+		s.Job.App = fmt.Sprint("app", random.IntN(3))
+	}
 	for i := range 1 + random.IntN(3) {
 		ideal := resource.Amount(100+random.IntN(800)) * resource.MiB
-		stage := cluster.Stage{Tasks: 1 + random.IntN(5), Ideal: resource.Of(500, ideal), MinMemory: ideal / 4,
-			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5},
-			Duration:   time.Duration(random.IntN(20)) * time.Second}
+		stage := cluster.Stage{Tasks: 1 + random.IntN(5), Ideal: resource.Of(500, ideal),
+			Duration: time.Duration(random.IntN(20)) * time.Second}
 		if i > 0 && random.IntN(3) > 0 {
 			stage.Parents = []int{random.IntN(i)}
 		}
 		stage.Together = together && resource.Amount(stage.Tasks)*ideal <= resource.GiB && random.IntN(2) == 0
-		stage.Args = []string{"true", "{memory}"}
+		if stage.Args = []string{"true", "{memory}"}; !s.Undecided {
+			stage.MinMemory, stage.Elasticity = ideal/4, cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}
+		} else {
+			stage.Ideal[resource.Memory] *= resource.Amount(random.IntN(2))
+			stage.Ideal[resource.CPU] *= resource.Amount(random.IntN(2))
+		}
 		for range random.IntN(3) {
 			stage.Phases = append(stage.Phases, cluster.Phase{Duration: time.Duration(random.IntN(9)) * time.Second,
 				Demand: resource.Vector{}.With(resource.Disk, resource.Amount(random.IntN(4))*30*resource.MB)})

@@ -226,3 +226,48 @@ func TestLyingHistory(t *testing.T) {
 		}
 	})
 }
+
+// What nothing was known of, or was learned, is lowered to what a quota that is set later permits, as at a submission:
+// the job does not wait for ever. So it is if the quota is set while the daemon does not run.
+func TestReservesWithinLaterQuotas(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprint(restarts), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, fifo(t))
+				first := r.submit(submission(2))
+				orders := []cluster.Order{r.order(cluster.Start), r.order(cluster.Start)}
+				s := undecided(0)
+				s.Job.Stages[0].Ideal[resource.CPU] = 0
+				waits := r.submit(s)
+				if got := r.job(waits).Stages[0].Ideal; got != resource.Of(1000, cluster.FirstReservation) {
+					t.Fatalf("at first %v is to be reserved", got)
+				}
+				var found []cluster.Event
+				for _, o := range orders {
+					r.fake.launched(o)
+					found = append(found, cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: o.Grant, Launched: 1})
+				}
+				synctest.Wait()
+				q := ofUsers(cluster.Limits{cluster.QuotaCPU: {Most: 500}, cluster.QuotaMemory: {Most: int64(32 * resource.MiB)}})
+				if restarts {
+					if err := r.Driver.Close(); err != nil {
+						t.Fatal(err)
+					}
+					r.fake, r.quotas = newFake(found...), q
+					r.start(fifo(t))
+				} else if err := r.SetQuotas(q); err != nil {
+					t.Fatal(err)
+				}
+				for _, o := range orders {
+					r.fake.ended(o.Container, cluster.Succeeded, 0)
+				}
+				r.wait(first)
+				if o := r.order(cluster.Start); o.Task.Job != waits || o.Grant[resource.CPU] != 500 ||
+					o.Grant[resource.Memory] > 32*resource.MiB || o.Grant[resource.Memory] < 31*resource.MiB {
+					t.Errorf("job %d starts with %v", o.Task.Job, o.Grant)
+				}
+				r.end()
+			})
+		})
+	}
+}

@@ -105,6 +105,7 @@ func (d *Driver) restore() {
 	for _, id := range later {
 		d.admit(d.jobs[id])
 	}
+	d.boundOpen()
 	for _, id := range jobs {
 		d.touch(id)
 	}

@@ -129,6 +129,16 @@ func (d *Driver) boundAll(spec *cluster.Job) {
 	}
 }
 
+// boundOpen bounds what is reserved for tasks that wait, once there are other quotas or nodes.
+func (d *Driver) boundOpen() {
+	for _, id := range d.openJobs() {
+		if j := d.jobs[id]; j.revisable() || j.resizable() {
+			revised := j.Request.Job.WithReservations(&j.Request.Job)
+			d.reviseJob(j, &revised)
+		}
+	}
+}
+
 // moreMemory says why an attempt that is to begin reserves more than the one before; empty if it does not.
 func (j *job) moreMemory(task cluster.TaskID, reserves resource.Amount) string {
 	before := j.newest(task)
