@@ -97,12 +97,13 @@ func (x *turns) ask(e *attachable) bool {
 
 // Executors go back to the applications of which they keep something. With three applications on four executors, fewer
 // than one in twenty attachments connect anew once all have been here, if executors keep all applications, or keep one
-// and need not change. If they keep two and must change, it would be 29 % by their numbers alone.
+// and need not change. If they keep two and must change, it would be 29 % by their numbers alone, and 18 % if others do
+// not count.
 func TestExecutorsGoBackToWhatTheyKeep(t *testing.T) {
 	for _, c := range []struct {
 		keeps, demand int
 		most          float64 // share of attachments anew
-	}{{4, 4, 0.05}, {1, 1, 0.05}, {2, 2, 0.2}} {
+	}{{4, 4, 0.05}, {1, 1, 0.05}, {2, 2, 0.13}} {
 		synctest.Test(t, func(t *testing.T) {
 			x := newTurns(t, start(t, nil), 4, 3, c.keeps, c.demand)
 			for range 50 {

@@ -26,9 +26,7 @@ func (s *Snapshot) suit(node cluster.NodeID, job cluster.JobID, c cluster.Condit
 }
 
 func (j *JobState) suit(is Suit) {
-	at, known := slices.BinarySearchFunc(j.Suits, is.Node, func(s Suit, id cluster.NodeID) int {
-		return cmp.Compare(s.Node, id)
-	})
+	at, known := j.findSuit(is.Node)
 	if known {
 		j.Suits = slices.Delete(j.Suits, at, at+1)
 	}
@@ -37,10 +35,20 @@ func (j *JobState) suit(is Suit) {
 	}
 }
 
-// FailsOn reports whether what j ran on a node has failed.
-func (j *JobState) FailsOn(node cluster.NodeID) bool {
-	return slices.ContainsFunc(j.Suits, func(s Suit) bool { return s.Node == node && s.Fails })
+func (j *JobState) findSuit(node cluster.NodeID) (at int, known bool) {
+	return slices.BinarySearchFunc(j.Suits, node, func(s Suit, id cluster.NodeID) int { return cmp.Compare(s.Node, id) })
 }
+
+// SuitOf returns how a node suits j.
+func (j *JobState) SuitOf(node cluster.NodeID) Suit {
+	if at, known := j.findSuit(node); known {
+		return j.Suits[at]
+	}
+	return Suit{Node: node}
+}
+
+// FailsOn reports whether what j ran on a node has failed.
+func (j *JobState) FailsOn(node cluster.NodeID) bool { return j.SuitOf(node).Fails }
 
 // suited returns the events that say how nodes suit j.
 func (j *JobState) suited() (all []cluster.Event) {

@@ -22,7 +22,7 @@ func (m *mira) askBack(now timeline.Time, p *book.Plan, a *miraApp) {
 	if j.Status.Ended() || j.PausedWhole() {
 		return
 	}
-	kept := m.keptBy(j)
+	kept := m.keptBy(a)
 	m.divideStages(j, min(j.Reservations, a.entitled))
 	first := j.FirstLeft()
 	m.have = append(m.have[:0], make([]int, len(j.Stages)-first)...)
@@ -71,14 +71,38 @@ type asked struct {
 	reservations, entitled int
 }
 
-// keptBy returns the attachments of executors to j that were not asked back, the coldest first: see freeExecutor.
-func (m *mira) keptBy(j *book.JobState) []*book.TaskState {
+// findLacking finds the jobs that are entitled to more executors than they hold.
+func (m *mira) findLacking(p *book.Plan) {
+	m.affinity.known = false
+	lacking := m.affinity.lacking[:0]
+	for _, j := range p.Jobs {
+		if a := m.app(j); a != nil && a.lacks() > 0 && len(j.Suits) > 0 {
+			lacking = append(lacking, j)
+		}
+	}
+	m.affinity.lacking = lacking
+}
+
+// keptBy returns the attachments of executors to a that were not asked back, in the order in which they are. As many as
+// a is not entitled to are first those that other jobs miss which lack executors, as many as each of these lacks. The
+// others are in the order of how cold they are: see freeExecutor.
+func (m *mira) keptBy(a *miraApp) []*book.TaskState {
 	m.kept = m.kept[:0]
-	for _, t := range j.Tasks {
+	for _, t := range a.job.Tasks {
 		if !t.Killing {
 			m.kept = append(m.kept, t)
 		}
 	}
 	slices.SortFunc(m.kept, func(x, y *book.TaskState) int { return cmp.Compare(y.Node.ID, x.Node.ID) })
+	found, over := 0, len(m.kept)-a.entitled
+	for _, other := range m.affinity.lacking {
+		lacks := m.app(other).lacks()
+		for i := found; i < len(m.kept) && found < over && lacks > 0; i++ {
+			if t := m.kept[i]; other.SuitOf(t.Node.ID).Keeps {
+				m.kept = slices.Insert(slices.Delete(m.kept, i, i+1), found, t)
+				found, lacks = found+1, lacks-1
+			}
+		}
+	}
 	return m.kept
 }

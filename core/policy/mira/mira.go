@@ -40,6 +40,7 @@ type mira struct {
 	executors int              // among which the apps were entitled
 	divisions int64            // so far
 	unsteered []*book.JobState // their coordinators wait
+	affinity  affinity
 
 	nodes   []share.Node // buffers
 	claims  []share.Claim
@@ -60,6 +61,7 @@ type miraApp struct {
 	limited bool
 	listed  bool  // in keeper.jobs
 	asked   asked // when executors were asked back last
+	wants   want  // for each executor that keeps something of it: see affinity
 }
 
 // New returns the policy "mira".
@@ -119,6 +121,7 @@ func (m *mira) Decide(now timeline.Time, p *book.Plan) {
 	// 1. Executors are divided anew if something has changed that can change the division. The rule of the paper, and
 	// the share of a queue, depend on what each job holds at present.
 	jobs := p.Changes.Jobs
+	m.affinity.known = false
 	if !m.known {
 		jobs = p.Jobs
 		clear(m.apps)
@@ -164,6 +167,7 @@ func (m *mira) Decide(now timeline.Time, p *book.Plan) {
 	m.count(p)
 	m.assignInTurn(p, func(a *miraApp) int { return a.entitled })
 	// 5. Jobs that start their own tasks are asked at once for the executors that they are not entitled to.
+	m.findLacking(p)
 	for _, j := range p.Jobs {
 		if j.Drives {
 			m.askBack(now, p, m.app(j))
@@ -357,7 +361,7 @@ func (m *mira) employ(now timeline.Time, p *book.Plan, n *book.NodeState) {
 		return
 	}
 	if j.FailsOn(n.ID) {
-		if other, free := freeExecutor(p, j, j.Stages[stage].Ideal); free && !j.FailsOn(other.ID) {
+		if other, free := m.freeExecutor(p, j, j.Stages[stage].Ideal); free && !j.FailsOn(other.ID) {
 			m.release(p, n, a, cluster.Because(cluster.FailsThere))
 			return
 		}
@@ -387,7 +391,7 @@ func (m *mira) assign(p *book.Plan, a *miraApp) (ok bool) {
 	}
 	stage, ok := m.nextStage(j, executors, -1, func(need resource.Vector) bool {
 		var free bool
-		n, free = freeExecutor(p, j, need)
+		n, free = m.freeExecutor(p, j, need)
 		return free
 	})
 	if !ok {
@@ -402,27 +406,6 @@ func (m *mira) assign(p *book.Plan, a *miraApp) (ok bool) {
 func startIdeal(p *book.Plan, j *book.JobState, stage int, n *book.NodeState) {
 	memory := j.Stages[stage].Ideal[resource.Memory]
 	p.Start(j, stage, n, memory, cluster.BecauseFits(memory))
-}
-
-// freeExecutor returns a node that no job holds, where nothing runs and need fits: the first that keeps something of j,
-// else the first, and those on which j fails last. The first has served most often, so it is the warmest.
-func freeExecutor(p *book.Plan, j *book.JobState, need resource.Vector) (*book.NodeState, bool) {
-	for _, s := range j.Suits {
-		if n, ok := p.NextRoom(need, s.Node); ok && n.ID == s.Node && s.Keeps && !s.Fails && !occupied(n) {
-			return n, true
-		}
-	}
-	var failing *book.NodeState
-	for n, ok := p.FirstFit(need); ok; n, ok = p.NextRoom(need, n.ID+1) {
-		switch {
-		case occupied(n): // by a policy that ran before
-		case !j.FailsOn(n.ID):
-			return n, true
-		case failing == nil:
-			failing = n
-		}
-	}
-	return failing, failing != nil
 }
 
 // occupied reports whether a task other than a coordinator is booked or runs on n.

@@ -139,6 +139,67 @@ func TestExecutorsThatKeepTheJob(t *testing.T) {
 	}
 }
 
+// A job that is to give executors back is asked first for those that keep something of jobs which lack executors, as
+// many as these lack, and then for the coldest, which have the greatest numbers.
+func TestAskedForWhatOthersKeep(t *testing.T) {
+	for _, c := range []struct {
+		keeps  []cluster.NodeID // something of the job that comes
+		demand int              // of that job
+		want   []cluster.NodeID
+	}{
+		{nil, 2, []cluster.NodeID{2, 3}},
+		{[]cluster.NodeID{0}, 1, []cluster.NodeID{0}},
+		{[]cluster.NodeID{0}, 2, []cluster.NodeID{0, 3}},
+		{[]cluster.NodeID{0, 1, 2}, 2, []cluster.NodeID{1, 2}},
+		{[]cluster.NodeID{0, 1, 2}, 0, nil},
+	} {
+		x := newExecutors(t, 4)
+		stage := cluster.Stage{Ideal: resource.Of(resource.Core, resource.GB)}
+		demands := func(id cluster.JobID, executors int) {
+			x.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: id, NewJob: &cluster.Job{ID: id, Open: true,
+				Drives: true, Stages: []cluster.Stage{stage}}})
+			x.enter(0, cluster.Event{Kind: cluster.JobGrew, Job: id, Found: &cluster.Condition{
+				Growth: &cluster.Growth{Demands: []cluster.Demand{{Tasks: executors}}}}})
+		}
+		demands(1, 4)
+		x.decide(0)
+		demands(2, c.demand)
+		for _, n := range c.keeps {
+			x.enter(0, cluster.Event{Kind: cluster.NodeSuits, Node: n, Job: 2, Found: &cluster.Condition{Keeps: true}})
+		}
+		x.decide(0)
+		var asked []cluster.NodeID
+		for _, n := range x.book.Snapshot().Nodes {
+			if n.Tasks[0].Killing {
+				asked = append(asked, n.ID)
+			}
+		}
+		if !slices.Equal(asked, c.want) {
+			t.Errorf("with %v kept and a demand of %d, the job is asked for %v, want %v", c.keeps, c.demand, asked, c.want)
+		}
+	}
+}
+
+// Of the executors that keep something of a job, it gets the one that others miss least: those that lack executors now
+// more than others, and those of which fewer executors keep something.
+func TestExecutorsThatOthersKeep(t *testing.T) {
+	x := newExecutors(t, 4)
+	keeps := map[cluster.JobID][]cluster.NodeID{1: {0, 1, 3}, 2: {0, 1, 2}, 3: {0}}
+	for id := cluster.JobID(1); id <= 3; id++ {
+		x.enter(0, cluster.Event{Kind: cluster.JobSubmitted, Job: id, NewJob: &cluster.Job{ID: id, Stages: []cluster.Stage{
+			{Tasks: map[cluster.JobID]int{1: 1, 2: 2, 3: 1}[id], Ideal: resource.Of(resource.Core, resource.GB)}}}})
+		for _, n := range keeps[id] {
+			x.enter(0, cluster.Event{Kind: cluster.NodeSuits, Node: n, Job: id, Found: &cluster.Condition{Keeps: true}})
+		}
+	}
+	x.decide(0)
+	for n, want := range []cluster.JobID{3, 2, 2, 1} {
+		if got := x.book.Snapshot().Nodes[n].Tasks[0].ID.Job; got != want {
+			t.Errorf("executor %d runs a task of job %d, want %d", n, got, want)
+		}
+	}
+}
+
 // A job that starts its own tasks is not asked at once for what it has just been assigned: an executor that it was
 // asked for counts for its stage until it is given back.
 func TestNotAskedForAtOnce(t *testing.T) {
