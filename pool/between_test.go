@@ -112,6 +112,43 @@ func TestGivenBackIsKept(t *testing.T) {
 	})
 }
 
+// An application that drives may use one stage for all that it runs, and another for what comes next, of which it
+// speaks when an executor has nothing to do. It has the same executors for all of its stages then.
+func TestOneStageForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keeps, err := policy.New("mira", map[string]string{"mira.keep": "2s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := start(t, func(c *pool.Config) { c.Policy = keeps })
+		executors := []*attachable{registerAttachable(t, p, 0, nil), registerAttachable(t, p, 1, nil)}
+		a := enrolDriver(t, p, "a")
+		says := func(demand, next int) {
+			t.Helper()
+			a.say(executor.Growth{Stages: []executor.StageGrowth{{Stage: 0, Demand: demand}, {Stage: 1, Tasks: next}}})
+		}
+		a.say(executor.Growth{Stages: []executor.StageGrowth{{Stage: 0, Function: "f", Demand: 2},
+			{Stage: 1, Function: "f", After: []int{0}}}})
+		for i, c := range a.hears("assigned 0", "assigned 1") {
+			executors[i].is(executor.DoAttach, c.Attachment.Attachment)
+			executors[i].knows.Attached = c.Attachment.Attachment
+		}
+		for range 3 {
+			says(1, 2)
+			if _, asked := a.listens(900 * time.Millisecond); len(asked) > 0 {
+				t.Errorf("%d executors are asked for before the next stage", len(asked))
+			}
+			says(0, 2)
+			says(2, 0)
+		}
+		if _, asked := a.listens(10 * time.Second); len(asked) > 0 {
+			t.Errorf("%d executors are asked for while they work", len(asked))
+		}
+		says(0, 0)
+		a.hears("asked 1", "asked 0")
+	})
+}
+
 // The size of a pool depends on what an executor has while it serves an application, and after that.
 func TestMemoryOfAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

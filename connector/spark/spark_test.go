@@ -52,7 +52,8 @@ func begin(t *testing.T) *machine {
 		t.Fatal(err)
 	}
 	home := pyspark(t)
-	m := &machine{t: t, dir: dir, bellows: filepath.Join(dir, "bellows"), env: append(os.Environ(),
+	program := filepath.Join(dir, "bellows")
+	m := &machine{t: t, dir: dir, bellows: program, env: append(os.Environ(), "BELLOWS="+program,
 		"BELLOWS_STATE="+filepath.Join(dir, "state"), "BELLOWS_SOCKET=", "SPARK_HOME="+home, "SPARK_LOCAL_DIRS="+dir,
 		"PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"), "SPARK_LOCAL_IP=127.0.0.1")}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -137,10 +138,10 @@ func (p *program) fatal(why string) {
 // end waits for the end of a program, and checks its results.
 func (p *program) end(slow bool) {
 	p.t.Helper()
-	p.until("udf")
+	p.until("attachments")
 	want := map[string]string{"rdd": "[[0,71071],[1,71214],[2,71357],[3,71500],[4,71643],[5,71786],[6,70929]]",
 		"sql": `[["name-0",9995000],["name-1",9997000],["name-2",9999000],["name-3",10001000],["name-4",10003000]]`,
-		"udf": "[0,1,8,27,64,125]"}
+		"udf": "[0,1,8,27,64,125]", "stages": "[333,333,334]", "attachments": "1"}
 	if slow {
 		p.until("jvm_after")
 		want["slow"] = "[[0,18],[1,22],[2,26]]"
@@ -161,11 +162,12 @@ func (p *program) end(slow bool) {
 	}
 }
 
-// Spark as it is runs a program on an executor that stays: the next program starts on the same JVM, and a query goes on
-// although that JVM is killed.
+// Spark as it is runs a program on an executor that stays: the next program starts on the same JVM, a job of two stages
+// is attached to it once, and a query goes on although that JVM is killed.
 func TestSpark(t *testing.T) {
 	m := begin(t)
-	line := m.run(m.bellows, "pool", "create", "sp", "--spark", "auto", "--min", "1", "--max", "1")
+	line := m.run(m.bellows, "pool", "create", "sp", "--spark", "auto", "--min", "1", "--max", "1", "--set",
+		"mira.keep=next")
 	t.Log(line)
 	first := m.submit(line, "first", false)
 	jvm := first.until("jvm").(float64)

@@ -26,37 +26,6 @@ object SessionTest {
     }
     println(s"$count interleavings from seed $first: ${covered.map { case (what, n) => s"$n $what" }.mkString(", ")}")
     for (what <- World.Wanted) require(covered(what) > 0, s"no interleaving had: $what")
-    keepings(first)
-  }
-
-  /** What is kept: never more than is held, never less than is needed, and for a bounded time. */
-  private def keepings(first: Long): Unit = for (seed <- first until first + 500) {
-    val random = new Random(seed)
-    val keeping = new Keeping
-    var now = 0L
-    var kept = 0L // executors times ns since a stage was announced
-    for (_ <- 1 to 100) {
-      random.nextInt(4) match {
-        case 0 =>
-          keeping.comes(random.nextInt(3).toString, 1 + random.nextInt(20))
-          kept = 0
-        case 1 =>
-          keeping.came(random.nextInt(3).toString)
-          kept = 0
-        case _ =>
-      }
-      val needed = random.nextInt(10)
-      val held = random.nextInt(30)
-      val wanted = keeping.wanted(now, needed, held)
-      require(wanted >= needed && wanted <= needed.max(held), s"seed $seed: $wanted of $held, $needed needed")
-      val step = random.nextInt(100000000).toLong
-      if (wanted > needed) {
-        require(keeping.until.exists(_ > now), s"seed $seed: kept without an end")
-        kept += (wanted - needed) * step.min(keeping.until.get - now)
-        require(kept <= Keeping.Most, s"seed $seed: kept for $kept ns of one executor")
-      } else kept = 0
-      now += step
-    }
   }
 }
 

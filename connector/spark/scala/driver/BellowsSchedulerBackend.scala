@@ -7,9 +7,11 @@ import scala.concurrent.Future
 
 import org.apache.spark.{SparkEnv, SparkException, SPARK_VERSION}
 import org.apache.spark.rpc.{RpcAddress, RpcCallContext, RpcEndpointAddress}
-import org.apache.spark.scheduler.{ExecutorKilled, ExecutorProcessLost, LossReasonPending}
+import org.apache.spark.scheduler.{ExecutorKilled, ExecutorProcessLost, LossReasonPending, SparkListener,
+  SparkListenerEvent, SparkListenerJobEnd}
 import org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages.{IsExecutorAlive, ReviveOffers}
 import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.util.{ThreadUtils, Utils}
 
 /**
@@ -26,10 +28,11 @@ private[spark] final class BellowsSchedulerBackend(scheduler: BellowsTaskSchedul
 
   // The constructor of the superclass creates the endpoint, which may use what follows before it is set otherwise.
   private lazy val session = new Session
-  private lazy val keeping = new Keeping // guarded by this
+  // tasks of stages that come when those that run have ended, by job or query; guarded by this
+  private lazy val coming = mutable.HashMap.empty[String, Int]
   private lazy val disconnected = mutable.HashMap.empty[String, Long] // executors: since when; guarded by this
   private lazy val client = new PoolClient(place, enrolment, session, this)
-  private lazy val timer = ThreadUtils.newDaemonSingleThreadScheduledExecutor("bellows-keeps")
+  private lazy val timer = ThreadUtils.newDaemonSingleThreadScheduledExecutor("bellows-reasons")
   private lazy val application = s"bellows-${enrolment.pool}-${System.currentTimeMillis}-${enrolment.key.take(8)}"
 
   @volatile private var size = PoolSize(1, Long.MaxValue, 1)
@@ -39,6 +42,7 @@ private[spark] final class BellowsSchedulerBackend(scheduler: BellowsTaskSchedul
 
   override def start(): Unit = {
     super.start()
+    scheduler.sc.addSparkListener(ends)
     client.size() match {
       case Some(s) =>
         size = s
@@ -71,9 +75,22 @@ private[spark] final class BellowsSchedulerBackend(scheduler: BellowsTaskSchedul
   /** Whether the pool waits for an executor. */
   def isAsked: Boolean = session.isAsked
 
-  /** So many tasks of a stage will wait for executors when stages that run have ended; 0: they have come. */
-  def stageComes(stage: String, tasks: Int): Unit = synchronized {
-    if (tasks > 0) keeping.comes(stage, executorsFor(tasks)) else keeping.came(stage)
+  /** So many tasks of a job or query will wait for executors when the stages that run have ended. */
+  def comes(next: String, tasks: Int): Unit = synchronized {
+    if (tasks > 0) coming(next) = tasks else coming -= next
+  }
+
+  /** Nothing of a job or query comes any more, however it has ended. */
+  private object ends extends SparkListener {
+    override def onJobEnd(end: SparkListenerJobEnd): Unit = forget(jobKey(end.jobId))
+
+    override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+      case end: SparkListenerSQLExecutionEnd => forget(queryKey(end.executionId.toString))
+      case _ =>
+    }
+
+    private def forget(next: String): Unit =
+      if (BellowsSchedulerBackend.this.synchronized(coming.remove(next).nonEmpty)) settle()
   }
 
   private def executorsFor(tasks: Int): Int = {
@@ -82,20 +99,18 @@ private[spark] final class BellowsSchedulerBackend(scheduler: BellowsTaskSchedul
   }
 
   /**
-   * Tells the pool how many executors are needed, and gives back what is idle and not needed, or asked for. more is of
-   * tasks that the scheduler will have at once.
+   * Tells the pool how many executors are needed, and gives back what is idle and not needed, or asked for. What is
+   * idle between two stages is kept until the pool asks for it. more is of tasks that the scheduler will have at once.
    */
   def settle(more: Int = 0): Unit = if (started) {
-    val (news, until) = scheduler.synchronized {
+    val news = scheduler.synchronized {
       synchronized {
         val needed = executorsFor(scheduler.tasksLeft + more)
-        val wanted = keeping.wanted(System.nanoTime, needed, session.size)
-        val changed = session.demands(wanted)
-        (session.giveBackIdle(wanted, scheduler.isExecutorBusy) || changed, keeping.until)
+        val changed = session.demands(needed, executorsFor(coming.values.sum))
+        session.giveBackIdle(needed + session.keeps, scheduler.isExecutorBusy) || changed
       }
     }
     if (news) client.wake()
-    until.foreach(later(_)(settle()))
   }
 
   private def later(at: Long)(run: => Unit): Unit =
@@ -198,6 +213,10 @@ private[spark] final class BellowsSchedulerBackend(scheduler: BellowsTaskSchedul
 private[spark] object BellowsSchedulerBackend {
   private val ReasonPatience = 10L // seconds
   private val MostParallelism = 10000L
+
+  /** What names a job, and a query of SQL, among what comes. */
+  private[bellows] def jobKey(id: Int): String = s"job $id"
+  private[bellows] def queryKey(id: String): String = s"query $id"
 
   /**
    * Whether Spark is to count the end of an executor as a failure of the tasks that ran there: if they have ended it,

@@ -4,8 +4,10 @@ import java.nio.ByteBuffer
 
 import org.apache.spark.SparkContext
 import org.apache.spark.TaskState.TaskState
-import org.apache.spark.scheduler.{DirectTaskResult, ExecutorLossReason, ShuffleMapStage, TaskSchedulerImpl, TaskSet,
-  TaskSetManager}
+import org.apache.spark.scheduler.{DirectTaskResult, ExecutorLossReason, ShuffleMapStage, Stage, TaskSchedulerImpl,
+  TaskSet, TaskSetManager}
+
+import BellowsSchedulerBackend.{jobKey, queryKey}
 
 /** The scheduler of Spark, which tells its backend at once what executors it could use and which have become idle. */
 private[spark] final class BellowsTaskScheduler(sc: SparkContext) extends TaskSchedulerImpl(sc) {
@@ -53,31 +55,26 @@ private[spark] final class BellowsTaskScheduler(sc: SparkContext) extends TaskSc
   }
 
   /**
-   * Finds out which stages come when the tasks have ended. It is called in the thread of the DAG scheduler, so that it
-   * can read what that knows: the stages of the job that wait for nothing but stages that run. A job of adaptive
-   * execution that only makes a shuffle is followed by another one of the same query.
+   * Finds out what comes when the tasks have ended. It is called in the thread of the DAG scheduler, so that it can
+   * read what that knows: the stages of the job that wait for nothing but stages that run. A job of adaptive execution
+   * that only makes a shuffle is followed by another one of the same query.
    */
   private def foresee(taskSet: TaskSet): Unit = {
     val dag = dagScheduler
-    val query = Option(taskSet.properties).flatMap(p => Option(p.getProperty("spark.sql.execution.id")))
-    bellows.stageComes(s"stage ${taskSet.stageId}", 0)
-    query.foreach(id => bellows.stageComes(s"query $id", 0))
-    for {
-      stage <- dag.stageIdToStage.get(taskSet.stageId)
-      ids <- dag.jobIdToStageIds.get(taskSet.priority)
-    } {
-      val isDue = (id: Int) => dag.stageIdToStage.get(id).exists { s =>
-        s.id == stage.id || dag.runningStages(s) || (s match {
-          case map: ShuffleMapStage => map.isAvailable
-          case _ => false
-        })
+    val runs = (s: Stage) => s.id == taskSet.stageId || dag.runningStages(s)
+    val isDue = (s: Stage) => runs(s) || (s match {
+      case map: ShuffleMapStage => map.isAvailable
+      case _ => false
+    })
+    val all = dag.jobIdToStageIds.get(taskSet.priority).toSeq.flatten.flatMap(dag.stageIdToStage.get)
+    val next = all.filter(s => !isDue(s) && s.parents.exists(runs) && s.parents.forall(isDue))
+    bellows.comes(jobKey(taskSet.priority), next.map(_.numTasks).sum)
+    for (id <- Option(taskSet.properties).flatMap(p => Option(p.getProperty("spark.sql.execution.id")))) {
+      val onlyShuffles = dag.jobIdToActiveJob.get(taskSet.priority).map(_.finalStage).exists {
+        case map: ShuffleMapStage => map.id == taskSet.stageId
+        case _ => false
       }
-      for (child <- ids.flatMap(dag.stageIdToStage.get) if child.parents.exists(_.id == stage.id)) {
-        if (child.parents.forall(p => isDue(p.id))) bellows.stageComes(s"stage ${child.id}", child.numTasks)
-      }
-      val onlyShuffles = dag.jobIdToActiveJob.get(taskSet.priority).exists(_.finalStage eq stage) &&
-        stage.isInstanceOf[ShuffleMapStage]
-      if (onlyShuffles) query.foreach(id => bellows.stageComes(s"query $id", taskSet.tasks.length))
+      bellows.comes(queryKey(id), if (onlyShuffles) taskSet.tasks.length else 0)
     }
   }
 }

@@ -145,12 +145,16 @@ private[spark] final class PoolClient(place: Place, enrolment: Enrolment, sessio
   private def growthText(secret: String, growth: Option[Growth]): String = growth match {
     case None => Json.text("lease" -> secret, "number" -> 0)
     case Some(g) =>
-      // One stage is for all stages of Spark: an executor need not be given back to go from one to the next.
-      val stage = g.demand.map(n => Seq("stage" -> 0, "demand" -> n) ++
+      // One stage is for all that Spark runs: an executor need not be given back to go from one of its stages to the
+      // next. Another one is for what comes after that, and demands nothing.
+      val runs = g.demand.map(n => Seq("stage" -> 0, "demand" -> n) ++
         (if (g.begins) Seq("name" -> "spark", "function" -> Function) else Nil))
+      val comes = Seq("stage" -> 1, "tasks" -> g.coming.getOrElse(0)) ++
+        (if (g.begins) Seq("name" -> "next", "function" -> Function, "after" -> List(0)) else Nil)
+      val stages = runs.toList ++ (if (g.begins || g.coming.nonEmpty) List(comes) else Nil)
       val holds = g.holds.map(a => Seq("attachment" -> a.number, "executor" -> a.executor, "stage" -> a.stage))
       Json.text(Seq("lease" -> secret, "number" -> g.number, "closed" -> g.closed) ++
-        stage.map(s => "stages" -> List(s)) ++
+        (if (stages.nonEmpty) Some("stages" -> stages) else None) ++
         (if (holds.nonEmpty) Some("holds" -> holds.toList) else None) ++
         (if (g.givesBack.nonEmpty) Some("gives_back" -> g.givesBack.toList) else None): _*)
   }

@@ -16,8 +16,8 @@ object Change {
 }
 
 /** The next message to the pool. lease counts the leases of the application: an answer of an earlier one is void. */
-final case class Growth(lease: Int, number: Long, begins: Boolean, demand: Option[Int], holds: Seq[Attachment],
-    givesBack: Seq[Long], closed: Boolean)
+final case class Growth(lease: Int, number: Long, begins: Boolean, demand: Option[Int], coming: Option[Int],
+    holds: Seq[Attachment], givesBack: Seq[Long], closed: Boolean)
 
 /** What the scheduler of Spark has to do. */
 sealed trait Effect
@@ -58,6 +58,7 @@ final class Session {
   private val early = mutable.HashMap.empty[Long, String] // active, and not known to be assigned: the executor's id
   private val serving = mutable.HashMap.empty[String, Long] // executors that are active: the held attachment
   private var demand = 0
+  private var coming = 0 // executors that stages that come can use, of those that are held
   private var closed = false
 
   // What follows is of the present lease.
@@ -65,6 +66,7 @@ final class Session {
   private var after = 0L // the number of the newest change
   private var growths = 0L // the number of the newest growth that the pool has received
   private var told: Option[Int] = None // the demand that the pool knows
+  private var toldComing = 0 // of coming, what the pool knows
   private var back = Vector.empty[Long] // given back, and the pool may not know it
   private var whole = false // the pool knows that the application has closed
   private var newest = 0L // attachment that was assigned: numbers grow
@@ -79,6 +81,7 @@ final class Session {
     after = 0
     growths = 0
     told = None
+    toldComing = 0
     back = Vector.empty
     whole = false
     newest = 0
@@ -90,11 +93,24 @@ final class Session {
   /** The number of the newest change of a lease, which is known up to there; 0 if the lease is not the present one. */
   def confirms(of: Int): Long = synchronized { if (of == lease) after else 0 }
 
-  /** The application could use so many executors. It returns whether the pool is to be told. */
-  def demands(executors: Int): Boolean = synchronized {
+  /**
+   * The application could use so many executors, and stages that come could use next. It returns whether the pool is to
+   * be told. The pool hears of what comes when executors have nothing to do, and of no more than could be kept: it
+   * keeps each for a time divided by that number.
+   */
+  def demands(executors: Int, next: Int = 0): Boolean = synchronized {
     demand = executors
-    toldDemand != told
+    coming = if (held.size <= executors) 0 else if (coming == 0) next.min(held.size) else coming.min(next)
+    toldDemand != told || comes != toldComing
   }
+
+  /**
+   * How many executors are kept idle for stages that come. The pool asks for executors without knowing which are idle:
+   * if it has asked for others, these are not kept.
+   */
+  def keeps: Int = synchronized { comes.min(held.size - demand - held.values.count(_.asked)).max(0) }
+
+  private def comes: Int = if (closed) 0 else coming
 
   /**
    * The demand to tell. A demand that falls is told in steps of an eighth while there is use for what is held, so that
@@ -116,9 +132,10 @@ final class Session {
   def growth(): Option[Growth] = synchronized {
     val begins = told.isEmpty
     val demanded = toldDemand.filterNot(told.contains)
-    if (demanded.nonEmpty || back.nonEmpty || closed && !whole) {
+    val next = Some(comes).filter(_ != toldComing)
+    if (demanded.nonEmpty || next.nonEmpty || back.nonEmpty || closed && !whole) {
       val holds = if (begins) held.values.map(_.attachment).toVector else Vector.empty
-      Some(Growth(lease, growths + 1, begins, demanded, holds, back, closed))
+      Some(Growth(lease, growths + 1, begins, demanded, next, holds, back, closed))
     } else None
   }
 
@@ -127,6 +144,7 @@ final class Session {
     if (g.lease == lease && g.number == growths + 1) {
       growths = g.number
       told = g.demand.orElse(told)
+      toldComing = g.coming.getOrElse(toldComing)
       back = back.drop(g.givesBack.size)
       whole = g.closed
     }
