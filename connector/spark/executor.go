@@ -18,6 +18,8 @@ const Command = "spark-executor"
 const (
 	memoryVariable = "BELLOWS_MEMORY_BYTES"
 	cpuVariable    = "BELLOWS_CPU_MILLICORES"
+	// mostVariable is of FLEX containers alone: how large they may become. The heap of a JVM cannot grow with them.
+	mostVariable = "BELLOWS_MAX_MEMORY_BYTES"
 )
 
 // Run is an executor of a pool of Spark, which bellows has started, until the pool ends it or ctx ends: a launcher that
@@ -39,7 +41,7 @@ func Run(ctx context.Context, home string, out, said io.Writer) error {
 	l.begin, l.forget, l.kills, l.log = j.begin, e.Forget, j.group.kills, said
 	var trained int64 // memory of the container when its first JVM was trained, bytes
 	l.room = func() bool {
-		limit, _ := number(memoryVariable)
+		limit, _ := mostMemory()
 		return trained > 0 && limit-j.group.anonymous() >= trained+trained/4
 	}
 	return keep(ctx, l, func(ctx context.Context) error {
@@ -85,7 +87,7 @@ func keep(ctx context.Context, l *launcher, run func(context.Context) error) (er
 
 // prepare finds and makes all that the JVMs of an executor need.
 func prepare(ctx context.Context, home string, said io.Writer) (*jvms, error) {
-	memory, err := number(memoryVariable)
+	memory, err := mostMemory()
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +111,14 @@ func prepare(ctx context.Context, home string, said io.Writer) (*jvms, error) {
 	}
 	j.scratch, err = newScratch()
 	return j, err
+}
+
+// mostMemory is how much memory the container may have, bytes.
+func mostMemory() (int64, error) {
+	if os.Getenv(mostVariable) != "" {
+		return number(mostVariable)
+	}
+	return number(memoryVariable)
 }
 
 // number returns the number in an environment variable.

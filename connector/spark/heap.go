@@ -5,8 +5,10 @@ import "fmt"
 // Memory of an executor, bytes.
 const (
 	mib = 1 << 20
-	// DefaultMemory is what an executor has if its user states nothing.
+	// DefaultMemory is what an executor has if its user states nothing, and DefaultStart what one of class FLEX has at
+	// first: as much as a JVM takes that has served no application.
 	DefaultMemory = 1536 * mib
+	DefaultStart  = 384 * mib
 	// leastOverhead is what a JVM needs besides its heap, with workers of Python: as Spark counts it.
 	leastOverhead = 384 * mib
 	// leastHeap is the smallest heap that Spark starts an executor with.
@@ -15,8 +17,8 @@ const (
 	LeastMemory = leastHeap + leastOverhead
 )
 
-// Heap returns the largest heap of a JVM in a container with a memory, bytes: all but a tenth, or but 384 MiB if that
-// is more, for what is no heap. It refuses a memory that is too small for Spark.
+// Heap returns the largest heap of a JVM in a container that may have a memory, bytes: all but a tenth, or but 384 MiB
+// if that is more, for what is no heap. It refuses a memory that is too small for Spark.
 func Heap(memory int64) (int64, error) {
 	heap := memory - max(leastOverhead, memory/10)
 	if heap < leastHeap {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,16 +42,28 @@ func (j *jvms) command(folders []string) *exec.Cmd {
 	args := append([]string{fmt.Sprintf("-Xmx%d", j.heap), "-XX:+UseG1GC", "-Djava.io.tmpdir=" + folders[0]},
 		j.compiled.JavaOptions...)
 	cmd := exec.Command(j.java.Path, append(args, "-cp", path, mainClass)...)
-	cmd.Env = os.Environ()
-	for i, pair := range cmd.Env {
-		if strings.HasPrefix(pair, executor.SecretVariable+"=") {
-			cmd.Env[i] = executor.SecretVariable + "="
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		switch name {
+		case executor.SecretVariable:
+			value = ""
+		case jdkOptions:
+			if value = toldHeap.ReplaceAllString(value, ""); value == "" {
+				continue
+			}
 		}
+		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	cmd.Env = append(cmd.Env, ReportsVariable+"=/proc/self/fd/3", CoresVariable+"="+strconv.Itoa(j.cores),
 		"SPARK_HOME="+j.spark.Home, "SPARK_EXECUTOR_DIRS="+strings.Join(folders, ","))
 	return cmd
 }
+
+// In a FLEX container jdkOptions begins with a heap. It would do nothing, because the JVM has its own on its command
+// line, but the JVM would print that it has read it.
+const jdkOptions = "JDK_JAVA_OPTIONS"
+
+var toldHeap = regexp.MustCompile(`^-Xmx[0-9]+k( |$)`)
 
 // jvm is a process.
 type jvm struct {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,8 +60,9 @@ func jvmsOf(t testing.TB, text string) (*jvms, *shared, *shared) {
 // A JVM speaks over its pipes, knows how large it is and where its files are, and prints for whom it serves.
 func TestJVM(t *testing.T) {
 	t.Setenv("BELLOWS_EXECUTOR_SECRET_FILE", "/secret")
+	t.Setenv("JDK_JAVA_OPTIONS", "-Xmx1024k -Dmine=1")
 	j, out, said := jvmsOf(t, `
-echo "$@"; echo "cores $BELLOWS_CORES home $SPARK_HOME secret $BELLOWS_EXECUTOR_SECRET_FILE"
+echo "$@"; echo "cores $BELLOWS_CORES home $SPARK_HOME secret $BELLOWS_EXECUTOR_SECRET_FILE $JDK_JAVA_OPTIONS"
 dirs=$SPARK_EXECUTOR_DIRS
 touch ${dirs%%,*}/file ${dirs##*,}/file || echo no folders
 echo '{"is":"ready","spark":"4.2.0"}' >$BELLOWS_REPORTS
@@ -97,7 +99,7 @@ exit 52
 	for text, want := range map[string]string{
 		out.String(): `^-Xmx629145600 -XX:\+UseG1GC -Djava.io.tmpdir=\S+/7 --add-opens=x -cp ` +
 			`/cache/c.jar:/opt/spark/conf:/opt/spark/jars/\* org.apache.spark.executor.bellows.WarmExecutor\n` +
-			`cores 2 home /opt/spark secret \n\[etl 1\] got \{"do":"attach","attachment":1,"key":"k","payload":"eA=="\}\n$`,
+			`cores 2 home /opt/spark secret  -Dmine=1\n\[etl 1\] got \{"do":"attach","attachment":1,"key":"k","payload":"eA=="\}\n$`,
 		said.String(): `unfinished\n`} {
 		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("it printed %q, want %s", text, want)
@@ -105,6 +107,32 @@ exit 52
 	}
 	if !strings.Contains(said.String(), `a report of the JVM`) {
 		t.Errorf("nothing is said of nonsense: %q", said.String())
+	}
+}
+
+// The heap is that of what a container may have: of a FLEX one more than it begins with.
+func TestMostMemory(t *testing.T) {
+	for most, want := range map[string]int64{"": 1 << 30, "2147483648": 2 << 30, "x": 0} {
+		t.Setenv("BELLOWS_MEMORY_BYTES", "1073741824")
+		t.Setenv("BELLOWS_MAX_MEMORY_BYTES", most)
+		if got, err := mostMemory(); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %d, %v", most, got, err)
+		}
+	}
+}
+
+// A JVM is not told a heap twice, and prints nothing of it.
+func TestToldHeap(t *testing.T) {
+	for options, want := range map[string]string{"-Xmx1024k": "", "-Xmx1024k -Da=b": "JDK_JAVA_OPTIONS=-Da=b",
+		"-Da=b -Xmx1024k": "JDK_JAVA_OPTIONS=-Da=b -Xmx1024k"} {
+		t.Setenv(jdkOptions, options)
+		j, _, _ := jvmsOf(t, "")
+		got := slices.DeleteFunc(j.command([]string{"/tmp"}).Env, func(pair string) bool {
+			return !strings.HasPrefix(pair, jdkOptions)
+		})
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", options, got, want)
+		}
 	}
 }
 

@@ -54,6 +54,9 @@ func newLauncher() *launcher {
 	return l
 }
 
+// beat is how often the launcher looks at the time while it waits for a JVM.
+const beat = time.Second
+
 // run keeps JVMs until ctx ends, or the machine fails.
 func (l *launcher) run(ctx context.Context) {
 	defer close(l.ended)
@@ -61,12 +64,15 @@ func (l *launcher) run(ctx context.Context) {
 	for stop := ctx.Done(); !l.machine.stopped(); {
 		var due <-chan time.Time
 		if at := l.machine.next(); !at.IsZero() {
-			due = time.After(time.Until(at))
+			due = time.After(min(time.Until(at), beat))
 		}
+		slept := time.Now()
 		select {
 		case happened := <-l.events:
+			l.machine.woke(slept, time.Now())
 			happened(time.Now())
 		case <-due:
+			l.machine.woke(slept, time.Now())
 			l.machine.tick(time.Now())
 		case <-stop:
 			stop = nil

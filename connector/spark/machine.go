@@ -40,6 +40,8 @@ const (
 	endsWithin     = 5 * time.Second
 	// replacesWithin is how long a spare waits to replace the JVM beside it, whose memory it takes.
 	replacesWithin = 10 * time.Second
+	// stillFrom is how much longer than usual the launcher must have slept if its container was stopped meanwhile.
+	stillFrom = time.Second
 	// mostYoung is how many JVMs in a row may end before they were ready.
 	mostYoung = 3
 )
@@ -437,6 +439,18 @@ func (m *machine) finishLast() {
 
 // stopped reports whether all JVMs have ended after stop.
 func (m *machine) stopped() bool { return m.stopping && len(m.ending) == 0 }
+
+// woke says that the launcher has slept from a time until now. If that is longer than it sleeps while it waits for a
+// JVM, its container was stopped, and with it the JVMs: patience with them goes on where it stopped.
+func (m *machine) woke(from, now time.Time) {
+	if still := now.Sub(from); still > beat+stillFrom {
+		for _, p := range m.all() {
+			if !p.due.IsZero() {
+				p.due = p.due.Add(still)
+			}
+		}
+	}
+}
 
 // tick acts on JVMs with which patience has ended.
 func (m *machine) tick(now time.Time) {

@@ -230,6 +230,32 @@ func TestSpareInVain(t *testing.T) {
 	h.want(t)
 }
 
+// A container that was stopped for long, as a FLEX one is that waits for memory, does not cost the JVM.
+func TestStoodStill(t *testing.T) {
+	h := newTold().begun()
+	h.serves(1, "a", true)
+	h.giveBack(h.now, 1)
+	h.did = nil
+	wait := func(d time.Duration) {
+		from := h.now
+		h.now = h.now.Add(d)
+		h.woke(from, h.now)
+		h.tick(h.now)
+	}
+	for range 6 {
+		wait(beat + stillFrom/10)
+	}
+	wait(time.Minute)
+	h.want(t)
+	if left := h.next().Sub(h.now); left <= 0 || left > parksWithin {
+		t.Errorf("patience ends in %v", left)
+	}
+	wait(beat)
+	h.want(t, "dump 1")
+	h.reports(1, report{Is: "parked"})
+	h.want(t, `1 prints for ""`, "finish 1: <nil>")
+}
+
 // The pool hears for which cause a JVM could not serve.
 func TestCauses(t *testing.T) {
 	for cause, err := range map[error]error{executor.ErrUnreachable: failed("gone", "unreachable"),

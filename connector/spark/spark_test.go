@@ -42,8 +42,11 @@ type machine struct {
 	env     []string
 }
 
-func begin(t *testing.T) *machine {
+func begin(t *testing.T, up ...string) *machine {
 	t.Helper()
+	if len(up) == 0 {
+		up = []string{"--memory", "3GiB"}
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("containers need root")
 	}
@@ -58,7 +61,7 @@ func begin(t *testing.T) *machine {
 		"PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"), "SPARK_LOCAL_IP=127.0.0.1")}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	m.run("go", "build", "-o", m.bellows, "../../cmd/bellows")
-	m.run(m.bellows, "up", "--memory", "3GiB", "--detach")
+	m.run(append([]string{m.bellows, "up", "--detach"}, up...)...)
 	t.Cleanup(func() { m.run(m.bellows, "down", "--force") })
 	return m
 }
@@ -92,7 +95,12 @@ func (m *machine) submit(line, name string, slow bool) *program {
 	if err := os.Mkdir(marks, 0o700); err != nil {
 		m.t.Fatal(err)
 	}
-	arguments := fmt.Sprintf("testdata/checks.py %s %d", marks, map[bool]int{true: 1}[slow])
+	return m.start(line, name, fmt.Sprintf("testdata/checks.py %s %d", marks, map[bool]int{true: 1}[slow]))
+}
+
+// start starts a program, with arguments, by the line that `pool create` has printed.
+func (m *machine) start(line, name, arguments string) *program {
+	m.t.Helper()
 	p := &program{t: m.t, log: filepath.Join(m.dir, name+".log"), got: map[string]any{}}
 	log, err := os.Create(p.log)
 	if err != nil {

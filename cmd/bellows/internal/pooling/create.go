@@ -39,6 +39,8 @@ const createExample = `  bellows pool create sums --memory 256MiB --max 8
   bellows pool create hash --memory 64MiB --max 16 --language go -- ./hasher
   bellows pool create sp --spark auto --memory 2GiB --max 4`
 
+const flexClass = "flex"
+
 // createOptions are the flags of create.
 type createOptions struct {
 	place  place.Place
@@ -74,7 +76,7 @@ func createCommand() *cobra.Command {
 	f.Var(flags.CPU(&o.spec.CPU), "cpus", "CPU of an executor; default: 1")
 	f.Var(flags.Memory(&o.spec.Memory), "memory", "memory of an executor; required without --spark")
 	f.Var(flags.Memory(&o.spec.MaxMemory), "max-memory", "largest memory of a flex executor; default: the node's memory")
-	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "container class of executors: regular or flex")
+	f.Var(flags.Choice(&o.class, "regular", flexClass), "class", "container class of executors: regular or flex")
 	f.Var(flags.Duration(&o.spec.Idle, time.Second), "idle",
 		"time after which an executor beyond --min ends if it has run nothing")
 	f.Var(flags.Memory(&o.spec.Recycle), "recycle",

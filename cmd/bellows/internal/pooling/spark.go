@@ -34,8 +34,13 @@ func SparkExecutorCommand() *cobra.Command {
 }
 
 // defaultSparkSize sets what the user does not state of a pool of Spark, and returns what is to be said of it.
-func defaultSparkSize(s *api.PoolSpec) (said []string) {
-	if s.Memory == 0 {
+func defaultSparkSize(s *api.PoolSpec, flex bool) (said []string) {
+	switch {
+	case s.Memory == 0 && flex:
+		s.Memory = spark.DefaultStart
+		said = append(said, fmt.Sprintf("memory: %s an executor at first, unless --memory says otherwise",
+			resource.FormatMemory(s.Memory)))
+	case s.Memory == 0:
 		s.Memory = spark.DefaultMemory
 		heap, _ := spark.Heap(spark.DefaultMemory)
 		said = append(said, fmt.Sprintf("memory: %s an executor, of which the heap has %s, unless --memory says otherwise",
@@ -62,13 +67,30 @@ func (o *createOptions) checkSpark() error {
 	return nil
 }
 
+// checkHeap refuses executors whose heap would be too small for Spark. Those of class FLEX have the heap of the largest
+// size, which is that of the node if it is not stated.
+func checkHeap(s *api.PoolSpec, flex bool) error {
+	if !flex {
+		_, err := spark.Heap(int64(s.Memory))
+		return err
+	}
+	if s.MaxMemory == 0 {
+		return nil
+	}
+	if _, err := spark.Heap(int64(s.MaxMemory)); err != nil {
+		return fmt.Errorf("max-%w", err)
+	}
+	return nil
+}
+
 // prepareSpark makes executors of Spark out of a pool, and compiles the connector.
 func (o *createOptions) prepareSpark(ctx context.Context, said io.Writer) error {
 	if err := o.checkSpark(); err != nil {
 		return err
 	}
-	o.sizes = defaultSparkSize(&o.spec)
-	if _, err := spark.Heap(int64(o.spec.Memory)); err != nil {
+	flex := o.class == flexClass
+	o.sizes = defaultSparkSize(&o.spec, flex)
+	if err := checkHeap(&o.spec, flex); err != nil {
 		return command.Usage(err)
 	}
 	found, err := spark.Find(ctx, o.spark)
@@ -93,11 +115,18 @@ func (o *createOptions) prepareSpark(ctx context.Context, said io.Writer) error 
 	return nil
 }
 
+// flexTimeout is for how long a driver waits for an executor whose container was stopped, until it takes it for lost:
+// at least as long as containers are stopped.
+const flexTimeout = "1h"
+
 // sparkSubmit returns the line that submits a program to the pool.
 func (o *createOptions) sparkSubmit() string {
 	words := []string{"spark-submit", "--master", "spark-bellows://" + o.spec.Name, "--jars", quoted(o.connector.Jar)}
 	if !o.place.Usual() {
 		words = append(words, "--conf", quoted("spark.bellows.socket="+o.place.Socket))
+	}
+	if o.class == flexClass {
+		words = append(words, "--conf", "spark.network.timeout="+flexTimeout)
 	}
 	return strings.Join(append(words, "PROGRAM"), " ")
 }

@@ -9,13 +9,17 @@ import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.SparkException
 import org.apache.spark.internal.Logging
 
-/** What executors of a pool have, of what bellows says of it: task slots, memory of the container, and heap. */
+/**
+ * What executors of a pool have, of what bellows says of it: task slots, memory of the container, and heap. memory is
+ * the most that one of class flex may have; 0 is that of its machine, which a driver need not know.
+ */
 private[spark] final case class PoolSize(cores: Int, memory: Long, most: Int) {
   /** The heap of an executor: what bellows leaves of its memory, as spark.executor.memoryOverhead would. */
-  def heap: Long = memory - (384L << 20).max(memory / 10)
+  def heap: Long = if (memory == 0) Long.MaxValue else memory - (384L << 20).max(memory / 10)
 
-  override def toString: String =
-    s"$cores ${if (cores == 1) "core" else "cores"} and ${memory >> 20} MiB, of which the heap is ${heap >> 20} MiB"
+  override def toString: String = s"$cores ${if (cores == 1) "core" else "cores"} and " +
+    (if (memory == 0) "the memory of its machine"
+    else s"${memory >> 20} MiB, of which the heap is ${heap >> 20} MiB")
 }
 
 /** How an application describes itself to its pool. */
@@ -58,7 +62,8 @@ private[spark] final class PoolClient(place: Place, enrolment: Enrolment, sessio
     answer.status match {
       case 200 =>
         val spec = Json.parse(answer.body).path("spec")
-        Some(PoolSize((spec.path("cpu_millicores").asInt(1000) / 1000).max(1), spec.path("ideal_memory_bytes").asLong,
+        val memory = if (spec.path("class").asText == "flex") "max_memory_bytes" else "ideal_memory_bytes"
+        Some(PoolSize((spec.path("cpu_millicores").asInt(1000) / 1000).max(1), spec.path(memory).asLong,
           spec.path("max").asInt(1)))
       case 403 => None
       case _ => throw new SparkException(s"pool ${enrolment.pool}: ${answer.refusal}")
