@@ -13,7 +13,8 @@ import BellowsSchedulerBackend.{jobKey, queryKey}
 private[spark] final class BellowsTaskScheduler(sc: SparkContext) extends TaskSchedulerImpl(sc) {
   private def bellows: BellowsSchedulerBackend = backend.asInstanceOf[BellowsSchedulerBackend]
 
-  override def submitTasks(taskSet: TaskSet): Unit = {
+  // While it is locked, no other thread finds that the tasks come no more, and are not there yet.
+  override def submitTasks(taskSet: TaskSet): Unit = synchronized {
     foresee(taskSet)
     bellows.settle(taskSet.tasks.length) // before Spark prepares the tasks: executors come meanwhile
     super.submitTasks(taskSet)
