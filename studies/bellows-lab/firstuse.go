@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +42,11 @@ func firstuseCommand() *cobra.Command {
 		Example: firstuseExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range o.Against {
+				if all := firstuse.Others(); !slices.Contains(all, name) {
+					return command.Usage(fmt.Errorf("--against %q: must be of %s", name, strings.Join(all, ", ")))
+				}
+			}
 			var line *terminal.Progress // none
 			if !quiet {
 				line = terminal.NewProgress(cmd.ErrOrStderr(), "firstuse")
@@ -70,6 +78,7 @@ func firstuseCommand() *cobra.Command {
 	f.Var(flags.Memory(&o.Swap).OrZero(), "swap", "its swap, for which a file is made; 0: none")
 	f.Var(flags.Count(&o.Rounds, 1, 100), "rounds",
 		"number of runs of the mix under each contender; at least 5 are needed for a result")
+	f.Var(flags.Texts(&o.Against), "against", "contenders beside bellows; default: all, which a result needs")
 	f.Var(flags.Count(&o.Tenths, 1, 20), "tenths", "size of the inputs, in tenths of the full size")
 	f.StringVar(&o.Bellows, "bellows", "bellows", "`program` to measure")
 	f.StringVar(&o.Out, "out", "bellows-firstuse", "`directory` for results")

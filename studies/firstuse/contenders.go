@@ -29,7 +29,15 @@ const (
 	boxes = "peak boxes"
 )
 
-// contenders returns all ways to run the jobs.
+// Others returns the names of the contenders beside bellows.
+func Others() (names []string) {
+	for _, c := range contenders(&study{result: &Result{}})[1:] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// contenders returns all ways to run the jobs, bellows first.
 func contenders(s *study) []contender {
 	cores := s.result.Cores
 	free := s.meanPeak()

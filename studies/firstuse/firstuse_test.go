@@ -131,14 +131,15 @@ func TestDigest(t *testing.T) {
 func canned(rounds, tenths int) *Result {
 	r := &Result{Kind: Compute, Node: 2 * resource.GiB, Swap: 6 * resource.GiB, Tenths: tenths, Cores: 2}
 	for i := range programs {
-		r.Programs = append(r.Programs, Alone{Name: programs[i].name, Peak: 450 * resource.MiB})
+		r.Programs = append(r.Programs, Alone{Name: programs[i].name, Peak: 450 * resource.MiB, CPU: 6})
 	}
 	for round := 1; round <= rounds; round++ {
 		for _, c := range []struct {
 			name string
 			took float64
 			lost bool
-		}{{ours, 60, false}, {boxes, 100, false}, {"-j CORES", 72, false}, {"&", 50, true}} {
+		}{{ours, 60, false}, {boxes, 100, false}, {"-j CORES", 72, false}, {"-j 4xCORES", 80, false},
+			{"--memfree", 81, false}, {"--memsuspend", 82, false}, {"&", 50, true}} {
 			run := Run{Contender: c.name, Round: round, Took: c.took + float64(round)}
 			if c.name == ours && round == 1 {
 				run.Took = 90
@@ -160,6 +161,15 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		testfile.Golden(t, name+".txt", out.Bytes())
+	}
+}
+
+// A criterion that the processors alone rule out is said to be so.
+func TestProcessorsNeedMore(t *testing.T) {
+	r := canned(5, 10)
+	r.Programs[0].CPU = 93
+	if all := r.Verdicts(); !strings.Contains(fmt.Sprint(all), "peak, of which the processors alone need 0.7") {
+		t.Error(all)
 	}
 }
 

@@ -18,6 +18,14 @@ func (r *Result) sum() (sum resource.Amount) {
 	return sum
 }
 
+// processors is how long all processors of the node need for the processor time that the programs used alone, seconds.
+func (r *Result) processors() (s float64) {
+	for i := range r.Programs {
+		s += r.Programs[i].CPU / float64(r.Cores)
+	}
+	return s
+}
+
 // short reports whether memory is short on the node.
 func (r *Result) short() bool { return float64(r.sum()) >= shortFrom*float64(r.Node) }
 
@@ -26,6 +34,8 @@ func (r *Result) trial() string {
 	switch sum := r.sum(); {
 	case r.Tenths < 10:
 		return "the inputs have not their full size"
+	case len(r.names()) > 0 && len(r.names()) <= len(Others()):
+		return "not all contenders ran"
 	case r.roundsOf() < enoughRounds:
 		return fmt.Sprintf("there are fewer than %d rounds", enoughRounds)
 	case sum < leastSum || sum > mostSum:
@@ -83,6 +93,21 @@ func (r *Result) ratio(other string) trial.Estimate {
 	return trial.GeometricMean(ratios)
 }
 
+// least says which share of the time of another contender, from the second round on, the processors need alone; empty
+// if that share is not known, or at most most.
+func (r *Result) least(other string, most float64) string {
+	var shares []float64
+	for round := 2; round <= r.roundsOf(); round++ {
+		if c := r.of(other, round); c != nil && c.Took > 0 && r.processors() > 0 {
+			shares = append(shares, r.processors()/c.Took)
+		}
+	}
+	if e := trial.GeometricMean(shares); e.Known() && e.Mean > most {
+		return fmt.Sprintf(", of which the processors alone need %.2f", e.Mean)
+	}
+	return ""
+}
+
 // best returns the contender with which bellows compares worst, among those that lost no job; empty if there is none.
 // The boxes are not among them.
 func (r *Result) best() (name string, worst trial.Estimate) {
@@ -112,16 +137,16 @@ func (r *Result) Verdicts() (all []Verdict) {
 	lost := r.lost(ours)
 	say(lost == 0, "every job ends right in every round: %d were lost", lost)
 	if e := r.ratio(boxes); e.Known() {
-		say(e.Mean <= ofBoxes, "from the second round on bellows takes %s of the time of boxes of the peak: at most %.2f",
-			interval(e), ofBoxes)
+		say(e.Mean <= ofBoxes, "from the second round on bellows takes %s of the time of boxes of the peak%s: at most %.2f",
+			interval(e), r.least(boxes, ofBoxes), ofBoxes)
 	}
 	if name, e := r.best(); name != "" {
 		most, where := anywhere, "where memory is not short"
 		if r.short() {
 			most, where = ofOthers, "where memory is short"
 		}
-		say(e.Mean <= most, "%s bellows takes %s of the time of the best other, %s: at most %.2f", where, interval(e), name,
-			most)
+		say(e.Mean <= most, "%s bellows takes %s of the time of the best other, %s%s: at most %.2f", where, interval(e), name,
+			r.least(name, most), most)
 	}
 	return all
 }
@@ -145,6 +170,7 @@ func (r *Result) Write(w io.Writer) error {
 	}
 	text := fmt.Sprintf("%d programs (%s) whose peaks add up to %s on a node of %s with %d cores and %s.", len(r.Programs),
 		r.Kind, resource.FormatMemory(r.sum()), resource.FormatMemory(r.Node), r.Cores, swap)
+	text += fmt.Sprintf(" Alone they use processor time that takes all cores %.1f s.", r.processors())
 	if why := r.trial(); why != "" {
 		text += " This is a trial: " + why + "."
 	}

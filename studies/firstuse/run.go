@@ -28,6 +28,8 @@ type Options struct {
 	Swap   resource.Amount // 0: none
 	Rounds int             // of each contender; at least 5 are needed for a result
 	Tenths int             // of the full size of the inputs: with less than 10, everything is a trial
+	// Against are the names of the contenders beside bellows; empty means all, and with less everything is a trial.
+	Against []string
 	// Bellows is the program. Dir is where the working directory is made; empty is the folder for temporary files. Out is
 	// where every run is written to.
 	Bellows, Dir, Out string
@@ -56,6 +58,7 @@ type Alone struct {
 	// Took are the times of its runs, seconds. Peak is the most memory of any of them, without page cache.
 	Took []float64       `json:"took_s"`
 	Peak resource.Amount `json:"peak_bytes"`
+	CPU  float64         `json:"cpu_s"` // its least processor time, seconds
 	// Box is its box: the peak and a tenth.
 	Box    resource.Amount `json:"box_bytes"`
 	Digest string          `json:"sha256"` // of its result
@@ -177,7 +180,8 @@ func (s *study) runAlone(ctx context.Context) error {
 				return err
 			}
 			most, begun := c.watch(), time.Now()
-			out, failure := c.command(ctx, s.input, strings.Fields(p.commandOf(s.Kind))...).CombinedOutput()
+			cmd := c.command(ctx, s.input, strings.Fields(p.commandOf(s.Kind))...)
+			out, failure := cmd.CombinedOutput()
 			a.Took, a.Peak = append(a.Took, time.Since(begun).Seconds()), max(a.Peak, most())
 			if err := c.close(ctx); err != nil {
 				return err
@@ -187,6 +191,9 @@ func (s *study) runAlone(ctx context.Context) error {
 			}
 			if s.Kind == Wait && a.Took[len(a.Took)-1] < arrival/2 {
 				return fmt.Errorf("%s alone: took %.1f s, although its input comes in %d s", p.name, a.Took[len(a.Took)-1], arrival)
+			}
+			if used := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(); a.CPU == 0 || used < a.CPU {
+				a.CPU = used
 			}
 			was := a.Digest
 			if a.Digest, err = digest(filepath.Join(s.input, p.result)); err != nil {
@@ -248,7 +255,9 @@ func (s *study) rounds(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	all := contenders(s)
+	all := slices.DeleteFunc(contenders(s), func(c contender) bool {
+		return len(s.Against) > 0 && c.name != ours && !slices.Contains(s.Against, c.name)
+	})
 	for round := 1; round <= s.Rounds; round++ {
 		random := rand.New(rand.NewPCG(uint64(round), 1))
 		order := slices.Clone(programs)
