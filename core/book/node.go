@@ -55,7 +55,8 @@ type NodeState struct {
 	LastHeartbeat timeline.Time
 
 	booked resource.Amount // memory granted to booked tasks that are not running yet, bytes
-	most   int             // the most tasks that it may have; 0 is any number
+	ended  endedNow
+	most   int // the most tasks that it may have; 0 is any number
 	// tasks started since LastHeartbeat; meaningful in the step of the heartbeat, in which alone the node takes tasks
 	started int
 	// Room less what Tasks hold, and less Free: not zero if the node is paused, full or overdrawn, or has a Leftover
@@ -127,6 +128,30 @@ func (n *NodeState) setUnused(unused resource.Vector) {
 // a task was resized to more than was free.
 func (n *NodeState) Overdrawn() resource.Vector {
 	return resource.Vector{}.Sub(n.Unused()).Max(resource.Vector{})
+}
+
+// endedNow is the memory that tasks were granted which ended on a node at a time, bytes.
+type endedNow struct {
+	at     timeline.Time
+	memory resource.Amount
+}
+
+// add adds the memory of a task that ends now.
+func (e *endedNow) add(now timeline.Time, memory resource.Amount) {
+	if e.at != now {
+		*e = endedNow{at: now}
+	}
+	e.memory += memory
+}
+
+// Grown is the memory by which Held exceeds all grants, in bytes: FLEX containers have grown by that. It is less what
+// was granted to tasks that end now, which the node may not have noticed yet.
+func (n *NodeState) Grown(now timeline.Time) resource.Amount {
+	grown := n.Held - (n.Capacity[resource.Memory] - n.Unused()[resource.Memory])
+	if n.ended.at == now {
+		grown -= n.ended.memory
+	}
+	return max(0, grown)
 }
 
 // Available is the memory that is neither held nor granted, in bytes: the capacity, less the larger of Held and the

@@ -543,6 +543,7 @@ func (s *Snapshot) end(now, ended timeline.Time, id cluster.TaskID, outcome clus
 		p.Booked--
 	}
 	s.release(t)
+	n.ended.add(now, t.Grant[resource.Memory])
 	j.Version++
 	s.Changes.Tasks = true
 	s.staleByEnd(now, t)

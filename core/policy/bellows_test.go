@@ -172,7 +172,8 @@ func TestLessWorkComesFirst(t *testing.T) {
 }
 
 // A job that ends last even if it starts now starts now, and shorter ones run beside it: not while there is enough
-// other work to run before it, not while further jobs are to be expected, and not where containers have grown.
+// other work to run before it, not while further jobs are to be expected, and not where containers have grown. What a
+// node was last known to hold may include tasks that end now.
 func TestLongestStartsInTime(t *testing.T) {
 	run := func(settings map[string]string, apart timeline.Time, grown resource.Amount) (first, second string) {
 		d := newDesk(t, settings, resource.Of(2*resource.Core, 10*resource.GB))
@@ -196,6 +197,7 @@ func TestLongestStartsInTime(t *testing.T) {
 		{"at once", nil, 1, 0, " 3.0.0 on n1", " 8.0.0 on n1"}, // at 60 s 300 s of the others are left for two cores
 		{"off", map[string]string{"bellows.longest": "off"}, 1, 0, " 3.0.0 on n1", " 4.0.0 on n1"},
 		{"one after the other", nil, timeline.Seconds(17), 0, " 3.0.0 on n1", " 4.0.0 on n1"},
+		{"held before", nil, 1, 2 * resource.GB, " 3.0.0 on n1", " 8.0.0 on n1"},
 		{"grown", nil, 1, 9 * resource.GB, " 3.0.0 on n1", " 4.0.0 on n1"},
 	} {
 		if first, second := run(c.settings, c.apart, c.grown); first != c.first || second != c.second {

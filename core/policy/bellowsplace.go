@@ -166,7 +166,7 @@ func (b *bellows) choose(now timeline.Time, p *book.Plan, n *book.NodeState) int
 // estimates know.
 func (b *bellows) endsLast(now timeline.Time, p *book.Plan, n *book.NodeState) (at int, takes time.Duration) {
 	latest := p.Estimates.Latest
-	if !b.longest || latest == timeline.Never || n.Available() < n.Free[resource.Memory] || b.moreArrive(now, p) {
+	if !b.longest || latest == timeline.Never || n.Grown(now) > 0 || b.moreArrive(now, p) {
 		return 0, 0
 	}
 	for i := range b.options {

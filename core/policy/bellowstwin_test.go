@@ -435,7 +435,7 @@ func (s *slowBellows) choose(p *book.Plan, n *book.NodeState, until timeline.Tim
 // end; -1 if there is none.
 func (s *slowBellows) lastToEnd(p *book.Plan, n *book.NodeState, fit []option) int {
 	last, end := -1, p.Estimates.Latest
-	if n.Available() < n.Free[resource.Memory] || len(fit) == 1 {
+	if n.Grown(s.now) > 0 || len(fit) == 1 {
 		return last
 	}
 	arrived, first := timeline.Time(math.MinInt64), s.now
