@@ -196,6 +196,7 @@ func Startable(state *book.JobState, stages []api.Stage) []api.Stage {
 func (b *Task) Follow(t *book.TaskState, now timeline.Time) {
 	if _, phased := t.PhaseAt(now); phased {
 		state := *t
+		state.Job = &book.JobState{Job: &cluster.Job{Stages: t.Job.Stages}} // The engine revises it.
 		if t.Throttled != nil {
 			throttled := *t.Throttled // The engine changes it.
 			state.Throttled = &throttled
