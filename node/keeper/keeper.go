@@ -613,7 +613,8 @@ func (k *Keeper) noteForKill(c *kept) {
 	}
 }
 
-// WhyKilled says why the kernel killed in a container a moment ago; empty if that is not known.
+// WhyKilled says why the kernel killed in a container a moment ago; empty if that is not known. That swap was removed
+// may not be known: the kernel turns swap on again if it could not turn it off, as while it looks for whom to kill.
 func (k *Keeper) WhyKilled(id cluster.ContainerID) string {
 	const lately = 10 * time.Second
 	k.mu.Lock()
@@ -627,7 +628,7 @@ func (k *Keeper) WhyKilled(id cluster.ContainerID) string {
 		return "swap was removed: " + s.beyond
 	case s.fullGrown:
 		return "it had all the memory that it may have"
-	case time.Since(time.Unix(0, k.swapFull.Load())) < lately && k.swap.removed(lately):
+	case k.swap.removed(lately):
 		return "swap was removed: nothing could go there"
 	case time.Since(time.Unix(0, k.swapFull.Load())) < lately:
 		return "nothing could go to swap"
