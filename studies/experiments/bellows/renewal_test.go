@@ -1,6 +1,7 @@
 package bellows
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -23,7 +24,8 @@ import (
 // sharedData is the folder of recorded data next to the project.
 const sharedData = "../../../../shared/data"
 
-var renewalRuns = flag.Int("renewal-runs", 2, "how many workloads of each kind TestRenewal compares")
+var renewalRuns = flag.Int("renewal-runs", 0,
+	"how many workloads of each kind TestRenewal compares, also of recorded machines; 0 is two of programs alone")
 
 // Jobs whose reservations are learned end earlier if those are renewed. Decision 88 has the numbers of 8 runs.
 func TestRenewal(t *testing.T) {
@@ -31,7 +33,8 @@ func TestRenewal(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	grounds := []lab.Ground{{Name: "programs", Make: programs}}
-	if _, err := os.Stat(sharedData); err == nil {
+	runs := cmp.Or(*renewalRuns, 2)
+	if *renewalRuns > 0 {
 		grounds = append(grounds, lab.Ground{Name: "Bitbrains", Make: days(ecs.ReadBitbrains, 24*time.Hour, 7, false, true)},
 			lab.Ground{Name: "Google", Make: days(ecs.ReadGoogle, 6*time.Hour, 4, false, true)},
 			lab.Ground{Name: "Bitbrains, lying", Make: days(ecs.ReadBitbrains, 24*time.Hour, 7, true, true)})
@@ -39,7 +42,7 @@ func TestRenewal(t *testing.T) {
 	l := &lab.Lab{Settings: lab.Settings{Data: sharedData, Seed: 1}}
 	for _, g := range grounds {
 		results := map[string][]renewed{}
-		for run := range *renewalRuns {
+		for run := range runs {
 			for _, how := range []string{"on", "off"} {
 				c, w, err := g.Make(l, run)
 				if err != nil {
