@@ -614,7 +614,7 @@ func (k *Keeper) noteForKill(c *kept) {
 }
 
 // WhyKilled says why the kernel killed in a container a moment ago; empty if that is not known. That swap was removed
-// may not be known: the kernel turns swap on again if it could not turn it off, as while it looks for whom to kill.
+// may not be known: the kernel turns swap on again if it could not turn it off.
 func (k *Keeper) WhyKilled(id cluster.ContainerID) string {
 	const lately = 10 * time.Second
 	k.mu.Lock()
