@@ -338,42 +338,27 @@ func TestDriverHearsNothing(t *testing.T) {
 
 // An application that confirms no changes is cancelled before they fill the memory, also by a growth that demands more.
 func TestDriverConfirmsNothing(t *testing.T) {
-	t.Run("and demands more", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := start(t, nil)
-			registerAttachable(t, p, 0, nil)
-			a := enrolDriver(t, p, "a")
-			a.demands(0, 1)
-			for {
+	for name, more := range map[string][]executor.StageGrowth{"gives back": nil, "and demands more": {{Demand: 1}}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := start(t, nil)
+				registerAttachable(t, p, 0, nil)
+				a := enrolDriver(t, p, "a")
+				a.demands(0, 1)
 				out := a.collect()
-				if out.Ended {
-					break
+				for ; !out.Ended; out = a.collect() {
+					a.say(executor.Growth{GivesBack: []int64{out.Changes[len(out.Changes)-1].Attachment.Attachment}, Stages: more})
 				}
-				a.say(executor.Growth{GivesBack: []int64{out.Changes[len(out.Changes)-1].Attachment.Attachment},
-					Stages: []executor.StageGrowth{{Demand: 1}}})
-			}
-			if v, err := p.View(t.Context()); err != nil || v.Broken != "" {
-				t.Errorf("%s, %v", v.Broken, err)
-			}
-		})
-	})
-	synctest.Test(t, func(t *testing.T) {
-		p := start(t, nil)
-		registerAttachable(t, p, 0, nil)
-		a := enrolDriver(t, p, "a")
-		a.demands(0, 1)
-		for {
-			out := a.collect()
-			if out.Ended {
-				if len(out.Changes) != pool.MostChanges ||
-					!strings.HasPrefix(out.Why, fmt.Sprintf("it has not confirmed %d changes", pool.MostChanges)) {
+				if more == nil && (len(out.Changes) != pool.MostChanges ||
+					!strings.HasPrefix(out.Why, fmt.Sprintf("it has not confirmed %d changes", pool.MostChanges))) {
 					t.Errorf("after %d changes: %q", len(out.Changes), out.Why)
 				}
-				return
-			}
-			a.say(executor.Growth{GivesBack: []int64{out.Changes[len(out.Changes)-1].Attachment.Attachment}})
-		}
-	})
+				if v, err := p.View(t.Context()); err != nil || v.Broken != "" {
+					t.Errorf("%s, %v", v.Broken, err)
+				}
+			})
+		})
+	}
 }
 
 // A policy that asks for nothing back refuses applications that start their own tasks.
