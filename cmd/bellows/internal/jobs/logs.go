@@ -73,6 +73,9 @@ func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
 	}
 	ctx := cmd.Context()
 	if pool, is := strings.CutPrefix(arg, "pool/"); is {
+		if pool == "" {
+			return command.Usagef("%s: must have the name of a pool after pool/", arg)
+		}
 		return o.showPool(ctx, client, cmd.OutOrStdout(), pool)
 	}
 	id, err := api.ParseTask(arg)
