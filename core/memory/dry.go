@@ -26,7 +26,8 @@ import (
 //     it was known to need by most. If that is the one which lacks memory, it runs on with what it has, until the
 //     kernel ends it.
 //
-// The last happens only if a container needs more than it was known to need, or the node has lost memory or swap.
+// The last happens only if a container needs more than it was known to need, or has been steady for long, see steady,
+// and then needs more, or the node has lost memory or swap.
 //
 // A task that was requeued comes back with what it held, and at least twice what it had: see comeback. Within that it
 // is not requeued for others that keep to what they are known to need. So it is requeued once for each doubling from
@@ -263,6 +264,9 @@ func (m *Manager) endings() endings {
 			all = append(all, ending{c, 0, holds})
 		default:
 			needs := usual.mayNeed(m, &c.Envelope, c.reserve, c.demand())
+			if c.steady(m.now, &m.p) {
+				needs = max(c.Min, min(needs, m.calm(c.highest)))
+			}
 			all = append(all, ending{c, max(0, needs-holds), holds})
 		}
 	}

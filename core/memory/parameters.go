@@ -73,6 +73,10 @@ type Parameters struct {
 	// 0: never. Patience is how long it must then have been awake until it is ranked again. It is also how long the
 	// first container is suspended at most while no other FLEX container runs.
 	Stall, Patience time.Duration
+	// Steady is how long a container must have run without needing more than before, and for at least half of its run,
+	// until it counts as one that needs no more, if it is not known what it needs. 0: never. Without swap, programs of
+	// unknown need that may not run again wait for each other's ends, and some never end.
+	Steady time.Duration
 	// BreathEvery and Breath let a container whose programs send heartbeats run while it is suspended: for Breath, but
 	// at most half of Envelope.HeartbeatTimeout, whenever it was stopped for Envelope.HeartbeatTimeout × BreathEvery. 0:
 	// never, as in the paper, which relies on 1 % of CPU. Breath is to be as long as a garbage collection of a program
@@ -141,6 +145,7 @@ func Default() Parameters {
 	p.Settle = 500 * time.Millisecond
 	p.Stall = 3 * time.Second
 	p.Patience = 20 * time.Second
+	p.Steady = 5 * time.Minute
 	p.ClaimFor = 5 * time.Second // a container that was refused asks again every second
 	p.BreathEvery = 0.25
 	p.Breath = 5 * time.Second
@@ -174,7 +179,7 @@ func (p *Parameters) Check() error {
 	}{
 		{"interval", p.Interval}, {"hold", p.Hold}, {"longest suspension", p.LongestSuspension},
 		{"kill patience", p.KillPatience}, {"settle", p.Settle}, {"breath", p.Breath},
-		{"claim for", p.ClaimFor}, {"stall", p.Stall}, {"patience", p.Patience},
+		{"claim for", p.ClaimFor}, {"stall", p.Stall}, {"patience", p.Patience}, {"steady", p.Steady},
 	}
 	for _, t := range times {
 		if t.value < 0 {

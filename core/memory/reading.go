@@ -62,6 +62,9 @@ type usage struct {
 	climbed moment          // it held more than level
 	peak    resource.Amount // the most that it needed within Hold
 	peakAt  timeline.Time
+
+	highest resource.Amount // the most that it held; more by less than a sixty-fourth does not count
+	grewAt  timeline.Time   // when it last held more, or lacked memory
 }
 
 // demand is what the container would hold with enough memory.
@@ -105,6 +108,15 @@ func (c *container) observe(now timeline.Time, r *Reading, p *Parameters) {
 	if c.wants() {
 		c.lastShort = moment{now, true}
 	}
+	if more := u.demand() > u.highest+u.highest/64; more || c.wants() || c.state.suspended() {
+		u.highest, u.grewAt = max(u.highest, u.demand()), now
+	}
+}
+
+// steady reports whether the container has needed no more than before for so long that it counts as one that needs no
+// more.
+func (c *container) steady(now timeline.Time, p *Parameters) bool {
+	return p.Steady > 0 && c.known && now.Sub(c.grewAt) >= max(p.Steady, now.Sub(c.firstSeen)/2) && !c.state.suspended()
 }
 
 // climb notes whether the container holds clearly more than before.
