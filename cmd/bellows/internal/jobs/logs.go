@@ -143,7 +143,7 @@ func (o *logsOptions) copy(ctx context.Context, client *client.Client, w io.Writ
 		_, err := client.Output(ctx, w, o.output(id))
 		return err
 	}
-	lines := &lineFilter{w: w, shows: spark.Belongs(o.application)}
+	lines := &lineWriter{mu: new(sync.Mutex), w: w, shows: spark.Belongs(o.application)}
 	_, err := client.Output(ctx, lines, o.output(id))
 	return cmp.Or(err, lines.rest())
 }
@@ -217,7 +217,7 @@ func (o *logsOptions) followAll(ctx context.Context, client *client.Client, w io
 		all.Go(func() {
 			lines := &lineWriter{mu: &mu, w: w, before: id.String() + "  "}
 			err := o.copy(ctx, client, lines, id)
-			lines.rest()
+			err = cmp.Or(err, lines.rest())
 			if err != nil && api.KindOf(err) != api.NotFound {
 				cancel(err)
 			}
@@ -230,13 +230,15 @@ func (o *logsOptions) followAll(ctx context.Context, client *client.Client, w io
 // longestLine is the largest number of bytes of an incomplete line that are kept; a longer line is broken there.
 const longestLine = 1 << 20
 
-// lineWriter writes whole lines with a prefix, so that the lines of several tasks do not mix.
+// lineWriter writes whole lines with a prefix, so that the lines of several tasks do not mix, or some lines alone.
 type lineWriter struct {
-	mu      *sync.Mutex
+	mu      *sync.Mutex // held while a line is written
 	w       io.Writer
 	before  string
-	pending []byte // an incomplete line
-	broken  bool   // the last line was too long, and the next bytes belong to it
+	shows   func(line []byte) bool // of a longer line its beginning decides; nil shows all
+	pending []byte                 // an incomplete line
+	broken  bool                   // the last line was too long, and the next bytes belong to it
+	hides   bool                   // the last line was not shown
 }
 
 func (l *lineWriter) Write(p []byte) (int, error) {
@@ -259,67 +261,35 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 		if !whole && len(l.pending) < longestLine {
 			break
 		}
-		l.broken = !whole
-		if err := l.line(); err != nil {
+		if err := l.line(!whole); err != nil {
 			return 0, err
 		}
 	}
 	return len(p), nil
 }
 
-// line writes the pending bytes as a line.
-func (l *lineWriter) line() error {
-	text := append([]byte(l.before), l.pending...)
-	l.pending = l.pending[:0]
-	if text[len(text)-1] != '\n' {
-		text = append(text, '\n')
+// line writes the pending bytes as a line, if it is to be shown. broken says that the next bytes belong to it.
+func (l *lineWriter) line(broken bool) (err error) {
+	if !l.broken {
+		l.hides = l.shows != nil && !l.shows(bytes.TrimSuffix(l.pending, []byte("\n")))
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, err := l.w.Write(text)
-	return err
-}
-
-// rest writes a last line that has no line break.
-func (l *lineWriter) rest() {
-	if len(l.pending) > 0 {
-		_ = l.line()
-	}
-}
-
-// lineFilter writes some of the lines. Of one that is longer than longestLine, the rest is left out.
-type lineFilter struct {
-	w       io.Writer
-	shows   func(line []byte) bool
-	pending []byte // an incomplete line
-}
-
-func (l *lineFilter) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		line, after, whole := bytes.Cut(rest, []byte("\n"))
-		l.pending = append(l.pending, line[:min(len(line), longestLine-len(l.pending))]...)
-		if rest = after; whole {
-			if err := l.line(); err != nil {
-				return 0, err
-			}
+	l.broken = broken
+	if text := append([]byte(l.before), l.pending...); !l.hides {
+		if text[len(text)-1] != '\n' {
+			text = append(text, '\n')
 		}
-	}
-	return len(p), nil
-}
-
-// line writes the pending bytes as a line, if it is to be shown.
-func (l *lineFilter) line() (err error) {
-	if l.shows(l.pending) {
-		_, err = l.w.Write(append(l.pending, '\n'))
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		_, err = l.w.Write(text)
 	}
 	l.pending = l.pending[:0]
 	return err
 }
 
 // rest writes a last line that has no line break.
-func (l *lineFilter) rest() error {
+func (l *lineWriter) rest() error {
 	if len(l.pending) == 0 {
 		return nil
 	}
-	return l.line()
+	return l.line(false)
 }

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// However the output arrives, whole lines are shown, and others are not.
-func TestLineFilter(t *testing.T) {
+// However the output arrives, some lines are shown, and others are not; too long ones are broken, as without a choice.
+func TestSomeLines(t *testing.T) {
 	long := strings.Repeat("x", longestLine+5)
 	text := "+a\nb\n\n+c\n+" + long + "\n-" + long + "\n+end"
-	want := "+a\n+c\n+" + long[:longestLine-1] + "\n+end\n"
+	want := "+a\n+c\n+" + long[:longestLine-1] + "\nxxxxxx\n+end\n"
 	for _, piece := range []int{1, 2, 3, 1000, len(text)} {
 		var out bytes.Buffer
-		l := &lineFilter{w: &out, shows: func(line []byte) bool { return bytes.HasPrefix(line, []byte("+")) }}
+		l := &lineWriter{mu: new(sync.Mutex), w: &out, shows: func(line []byte) bool { return bytes.HasPrefix(line, []byte("+")) }}
 		for rest := text; rest != ""; {
 			n := min(len(rest), piece)
 			if _, err := io.WriteString(l, rest[:n]); err != nil {
@@ -58,7 +58,9 @@ func TestLinesOfSeveralTasks(t *testing.T) {
 				}
 				rest = rest[n:]
 			}
-			l.rest()
+			if err := l.rest(); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	all.Wait()
