@@ -15,8 +15,10 @@ import (
 // as the slots are not. What happens now, after all else that happens now, is appended to the open slot. Polls are
 // entered in the order of their times, each a fixed delay ahead, so a plain queue holds them.
 type agenda struct {
-	slots [numSlots][]item // ring; slot i holds the items of milliseconds that are i modulo numSlots
+	slots [numSlots]int32 // ring; slot i holds the items of milliseconds that are i modulo numSlots: the cell of the last
 	full  [numSlots / 64]uint64
+	cells []cell // the items of slots, by number from 1
+	free  int32  // the first cell that holds no item; 0 if none
 	now   int64  // the present millisecond; its slot is empty
 	open  []item // items of the present millisecond, in order; more of them may be in the heap
 	taken int    // items consumed from open
@@ -31,7 +33,7 @@ type agenda struct {
 const (
 	slotWidth = timeline.Time(1e6)
 	numSlots  = 2048
-	few       = 256
+	few       = 16
 )
 
 // item contains no pointers, so that the garbage collector need not track its moves.
@@ -40,6 +42,12 @@ type item struct {
 	seq  uint64
 	who  int32 // node, job or task, depending on what
 	what happening
+}
+
+// cell is an item in a slot. All cells are in one slice, so that a slot costs no memory of its own.
+type cell struct {
+	item
+	next int32 // the cell of the item that entered the slot before this one, or the next free cell; 0 if none
 }
 
 // heapItem is an item without what orders it.
@@ -113,7 +121,15 @@ func (a *agenda) pushAt(at timeline.Time, turn uint64, what happening, who int32
 
 func (a *agenda) throw(slot int64, e item) {
 	i := slot % numSlots
-	a.slots[i] = append(a.slots[i], e)
+	at := a.free
+	if at == 0 {
+		a.cells = append(a.cells, cell{})
+		at = int32(len(a.cells))
+	}
+	c := &a.cells[at-1]
+	a.free = c.next
+	*c = cell{e, a.slots[i]}
+	a.slots[i] = at
 	a.full[i/64] |= 1 << (i % 64)
 }
 
@@ -185,7 +201,13 @@ func (a *agenda) turnTo(slot int64) {
 		return
 	}
 	a.full[i/64] &^= 1 << (i % 64)
-	a.open, a.slots[i] = a.slots[i], a.open
+	for at := a.slots[i]; at != 0; {
+		c := &a.cells[at-1]
+		a.open = append(a.open, c.item)
+		at, c.next, a.free = c.next, a.free, at
+	}
+	a.slots[i] = 0
+	slices.Reverse(a.open)
 	if !slices.IsSortedFunc(a.open, compareItems) {
 		slices.SortFunc(a.open, compareItems)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,14 +70,14 @@ func (e *sparkEnd) failed() (failed, forMemory bool) {
 	case "ExceptionFailure":
 		return true, strings.HasSuffix(e.Class, "OutOfMemoryError")
 	case "ExecutorLostFailure":
-		return true, killedForMemory.MatchString(e.Loss)
+		return true, killedForMemory().MatchString(e.Loss)
 	}
 	return false, false
 }
 
 // killedForMemory is in what Spark says of an executor that a resource manager or the kernel killed for want of memory:
 // it exceeded its limits, or ended by SIGKILL.
-var killedForMemory = regexp.MustCompile(`(?i)memory limit|physical memory|out of memory|oom|\b137\b`)
+var killedForMemory = pattern(`(?i)memory limit|physical memory|out of memory|oom|\b137\b`)
 
 // sparkStageInfo describes a stage.
 type sparkStageInfo struct {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 )
@@ -23,21 +24,26 @@ type part struct {
 
 var (
 	// events_10_application_1_0001.zstd, perhaps with .compact behind it, in a folder eventlog_v2_application_1_0001.
-	rolledName = regexp.MustCompile(`^events_([0-9]{1,9})_([^.]+)[^/]*$`)
+	rolledName = pattern(`^events_([0-9]{1,9})_([^.]+)[^/]*$`)
 	// eventlog-2021-06-14--20-00.gz, and eventlog.
-	databricksName = regexp.MustCompile(`^eventlog(-[0-9]{4}-[0-9]{2}-[0-9]{2}--[0-9]{2}-[0-9]{2})?(\.gz)?$`)
+	databricksName = pattern(`^eventlog(-[0-9]{4}-[0-9]{2}-[0-9]{2}--[0-9]{2}-[0-9]{2})?(\.gz)?$`)
 )
+
+// pattern returns a regular expression that is compiled when it is first used: most commands read no logs of Spark.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // partOf returns the place of a file in a log, from its name.
 func partOf(s Source) part {
 	folder, name := path.Split(s.Name)
-	if m := rolledName.FindStringSubmatch(name); m != nil {
+	if m := rolledName().FindStringSubmatch(name); m != nil {
 		if number, err := strconv.Atoi(m[1]); err == nil {
 			compacted := strings.HasSuffix(name, ".compact")
 			return part{Source: s, log: folder + "events_" + m[2], number: number, compacted: compacted}
 		}
 	}
-	if m := databricksName.FindStringSubmatch(name); m != nil {
+	if m := databricksName().FindStringSubmatch(name); m != nil {
 		return part{Source: s, log: folder + "eventlog", date: cmp.Or(m[1], "~")} // ~ is after every date
 	}
 	return part{Source: s}

@@ -19,8 +19,6 @@ import (
 //go:embed page.html
 var pageText string
 
-var page = template.Must(template.New("page").Parse(pageText))
-
 // writePage writes the page as one HTML file that needs no other file.
 func (o *options) writePage(d *document, all []course) error {
 	heads := func(list []string) (plain []string) {
@@ -48,6 +46,7 @@ func (o *options) writePage(d *document, all []course) error {
 		More               int
 	}{d, d.conclusions(), template.HTML(picture(d, all)), d.where(), heads(wayHeads), heads(appHeads), ways, apps, listed,
 		max(0, len(d.Apps)-mostApps)}
+	page := template.Must(template.New("page").Parse(pageText))
 	return workload.SaveFile(o.html, workload.Plain, func(out io.Writer) error { return page.Execute(out, data) })
 }
 
