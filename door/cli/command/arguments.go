@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// OneArgument refuses more and fewer arguments than one, and an empty one. must says what the argument must be, after its
-// name.
+// OneArgument refuses more and fewer arguments than one, and an empty one. must says what the argument must be, after
+// its name.
 func OneArgument(must string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

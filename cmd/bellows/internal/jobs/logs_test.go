@@ -17,7 +17,8 @@ func TestSomeLines(t *testing.T) {
 	want := "+a\n+c\n+" + long[:longestLine-1] + "\nxxxxxx\n+end\n"
 	for _, piece := range []int{1, 2, 3, 1000, len(text)} {
 		var out bytes.Buffer
-		l := &lineWriter{mu: new(sync.Mutex), w: &out, shows: func(line []byte) bool { return bytes.HasPrefix(line, []byte("+")) }}
+		shows := func(line []byte) bool { return bytes.HasPrefix(line, []byte("+")) }
+		l := &lineWriter{mu: new(sync.Mutex), w: &out, shows: shows}
 		for rest := text; rest != ""; {
 			n := min(len(rest), piece)
 			if _, err := io.WriteString(l, rest[:n]); err != nil {
