@@ -268,6 +268,38 @@ func TestStill(t *testing.T) {
 	})
 }
 
+// An executor whose programs bellows has stopped gets nothing new: others have it at once. What it serves it keeps.
+func TestStillGetsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, func(c *pool.Config) { c.Lease = time.Hour })
+		still := func(is bool) {
+			t.Helper()
+			if err := p.Still(t.Context(), 0, is); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x0 := registerAttachable(t, p, 0, nil)
+		registerAttachable(t, p, 1, nil)
+		a := enrolDriver(t, p, "a")
+		still(true)
+		a.demands(0, 1)
+		a.hears("assigned 1")
+		a.demands(0, 2)
+		a.hears()
+		still(false)
+		held := a.hears("assigned 0")[0].Attachment.Attachment
+		x0.is(executor.DoAttach, held)
+		x0.knows.Attached = held
+		still(true)
+		a.hears()
+		a.say(executor.Growth{GivesBack: []int64{held}})
+		a.hears("ended 0")
+		a.hears()
+		still(false)
+		a.hears("assigned 0")
+	})
+}
+
 // An application to which executors cannot be attached is cancelled, and says why: executors that run tasks alone,
 // and those that fail.
 func TestAttachFails(t *testing.T) {

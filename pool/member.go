@@ -184,7 +184,7 @@ func (p *Pool) adopt(m *member) {
 
 // Still says whether bellows has stopped the programs of an executor, such as those of a FLEX container that waits for
 // memory. It sends nothing then, and its lease does not end: it goes on with its task afterwards, in place of which
-// another executor would have to begin anew, with the same need.
+// another executor would have to begin anew, with the same need. It gets nothing new, which other executors can do now.
 func (p *Pool) Still(ctx context.Context, number int, still bool) error {
 	return p.do(ctx, func() error {
 		m := p.members[number]
@@ -192,6 +192,7 @@ func (p *Pool) Still(ctx context.Context, number int, still bool) error {
 			return nil
 		}
 		m.still = still
+		p.pauseIfStill(m)
 		if m.expires != timeline.Never {
 			m.expires = p.renew()
 		}
@@ -201,6 +202,24 @@ func (p *Pool) Still(ctx context.Context, number int, still bool) error {
 		p.check = min(p.check, p.loop.Now())
 		return nil
 	})
+}
+
+// pauseIfStill keeps tasks away from an executor that has none and whose programs are stopped, until they go on.
+func (p *Pool) pauseIfStill(m *member) {
+	switch {
+	case m.still && m.work == nil:
+		p.pause(m, "its programs are stopped")
+	case !m.still && m.earlier == nil:
+		p.goesOn(m)
+	}
+}
+
+// goesOn lets the engine start something on an executor again, unless it is to end.
+func (p *Pool) goesOn(m *member) {
+	if m.paused && m.draining == "" {
+		m.paused = false
+		p.loop.Event(cluster.Event{Kind: cluster.NodeResumed, Node: m.node})
+	}
 }
 
 // holder returns the member with a lease.
@@ -300,10 +319,7 @@ func (p *Pool) report(m *member, r *executor.Report, payload []byte) {
 			p.counters.Dropped++
 			p.log.Warn("the result of a task is dropped: no application waits for it", "pool", p.config.Name, "executor",
 				m.number, "stage", h.Stage, "task", h.Task)
-			if m.draining == "" {
-				m.paused = false
-				p.loop.Event(cluster.Event{Kind: cluster.NodeResumed, Node: m.node})
-			}
+			p.goesOn(m)
 		} else {
 			p.orphans[place{h.Key, h.Stage, h.Task}] = full
 		}

@@ -85,6 +85,9 @@ func (p *Pool) finish(m *member, w *work, r report) {
 	a, t := w.app, w.task
 	t.running = nil
 	a.running--
+	if m.still {
+		p.pauseIfStill(m)
+	}
 	outcome := cluster.Succeeded
 	if a.cancelled != "" {
 		outcome = cluster.Killed
