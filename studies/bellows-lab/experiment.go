@@ -245,7 +245,8 @@ func printExperiment(w io.Writer, m *lab.Summary) error {
 	}
 	for _, c := range m.Claims {
 		fmt.Fprintf(w, "\n  %s\n", terminal.Fold("“"+strings.Trim(c.Says, "“”")+"” ("+c.Where+")", terminal.Width-2, "  "))
-		for _, line := range [][2]string{{"paper", c.Paper}, {"ours", c.Ours}, {"holds", verdict(c)}, {"why not", c.Why}} {
+		for _, line := range [][2]string{{"paper", c.Paper}, {"ours", c.Ours}, {"holds", verdict(c)},
+			{"label", c.LabelText()}, {"why not", c.Why}} {
 			if line[1] != "" {
 				fmt.Fprintf(w, "    %-8s %s\n", line[0], terminal.Fold(line[1], terminal.Width-13, strings.Repeat(" ", 13)))
 			}

@@ -139,6 +139,15 @@ func TestDeclared(t *testing.T) {
 				(c.Holds != lab.Untested || c.Ours == "") {
 				t.Errorf("%s: claim %q lacks its text, or has a verdict", e.Name, c.ID)
 			}
+			switch c.Label {
+			case lab.CanFail:
+			case lab.OneSided, lab.PutIn:
+				if c.LabelWhy == "" {
+					t.Errorf("%s: claim %q is %s, and does not say why", e.Name, c.ID, c.Label)
+				}
+			default:
+				t.Errorf("%s: claim %q has label %q", e.Name, c.ID, c.Label)
+			}
 		}
 		if (e.Unit == "") != (e.Runs == 0) || e.Full < e.Runs {
 			t.Errorf("%s: %d to %d of %q", e.Name, e.Runs, e.Full, e.Unit)
@@ -224,6 +233,9 @@ func TestReport(t *testing.T) {
 			}
 		}
 		for _, c := range m.Claims {
+			if made := strings.Contains(c.Criterion, "the models are made so"); made && c.Label != lab.PutIn {
+				t.Errorf("%s: %q is what the models are made for, and is labelled %q", m.Experiment, c.Says, c.Label)
+			}
 			if c.Holds != lab.Holds && c.Why == "" {
 				t.Errorf("%s: %q does not hold, and has no explanation", m.Experiment, c.Says)
 			}

@@ -34,9 +34,9 @@ const (
 // results-check) at most 15 s, are reproduced as a whole, and every byte is compared. The other experiments are
 // compared by their texts: setup, claims and criteria. For experiments that take more than 15 s, the verdicts are
 // computed again from the stored numbers, and with -results their first traces are reproduced and compared with
-// testdata. With -rewrite, reproduced results are stored; of the other experiments only the setup, because a changed
-// criterion needs a new run. With the race detector nothing is compared: TestSameBytes runs the same functions, with
-// several workers.
+// testdata. With -rewrite, reproduced results are stored; of the other experiments only the setup and the labels of
+// claims, because a changed criterion needs a new run. With the race detector nothing is compared: TestSameBytes runs
+// the same functions, with several workers.
 func TestStoredResults(t *testing.T) {
 	if raced {
 		t.Skip("compares bytes, in which the race detector finds nothing")
@@ -174,6 +174,13 @@ func compareTexts(t *testing.T, e *lab.Experiment) {
 	if testfile.Rewriting() {
 		stored.Title, stored.Paper, stored.Setup, stored.Needs, stored.Unit, stored.FullRuns = made.Title, made.Paper,
 			made.Setup, made.Needs, made.Unit, made.FullRuns
+		for i := range stored.Claims {
+			for _, declared := range e.Claims {
+				if c := &stored.Claims[i]; c.Says == declared.Says {
+					c.Label, c.LabelWhy = declared.Label, declared.LabelWhy
+				}
+			}
+		}
 		text, err := stored.JSON()
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +201,7 @@ func compareTexts(t *testing.T, e *lab.Experiment) {
 func textsOf(m *lab.Summary) []string {
 	texts := slices.Concat([]string{m.Title, m.Paper, m.Unit}, m.Setup, m.Needs)
 	for _, c := range m.Claims {
-		texts = append(texts, c.Says, c.Where, c.Paper, c.Criterion)
+		texts = append(texts, c.Says, c.Where, c.Paper, c.Criterion, fmt.Sprint(c.Says, c.Label, c.LabelWhy))
 	}
 	for _, p := range m.Pictures {
 		texts = append(texts, p.File)

@@ -15,6 +15,19 @@ const (
 	Untested Verdict = "not tested"
 )
 
+// Label says what the verdict on a claim is worth.
+type Label string
+
+const (
+	// CanFail is a claim that a run could contradict: where the paper has a number, by one that is too small, and by one
+	// that is too large. Only these verdicts are evidence, and count.
+	CanFail Label = "can fail"
+	// OneSided is a claim whose criterion lets pass whatever is on one side of the paper's number.
+	OneSided Label = "one-sided"
+	// PutIn is a claim that follows from parameters, from curves that were fitted, or from how something is built.
+	PutIn Label = "put in"
+)
+
 // Claim is a sentence or a number of a paper with our number.
 type Claim struct {
 	Says  string `json:"says"`  // the paper's sentence, or what its figure shows
@@ -23,9 +36,19 @@ type Claim struct {
 	Ours  string `json:"ours"`
 	// Criterion says when the claim counts as holding, and when as partly holding; empty if it was not tested.
 	Criterion string  `json:"criterion"`
+	Label     Label   `json:"label"`
+	LabelWhy  string  `json:"label_why,omitempty" yaml:"label_why"` // why it is not CanFail
 	Holds     Verdict `json:"holds"`
 	// Why explains a claim that does not hold, or holds only partly.
 	Why string `json:"why,omitempty"`
+}
+
+// LabelText is the label with its reason.
+func (c *Claim) LabelText() string {
+	if c.LabelWhy == "" {
+		return string(c.Label)
+	}
+	return string(c.Label) + ": " + c.LabelWhy
 }
 
 // Statement is a claim as the file of its paper has it. Runs of the experiment judge it, unless the file says that it
@@ -53,6 +76,12 @@ func (c Claim) Judge(ours string, whole, half bool) Claim {
 	default:
 		c.Holds = Fails
 	}
+	return c
+}
+
+// NeverActed is the verdict on what a mechanism gains where it did nothing: none.
+func (c Claim) NeverActed(ours, mechanism string) Claim {
+	c.Ours, c.Holds, c.Why = ours, Untested, mechanism+" never acted."
 	return c
 }
 

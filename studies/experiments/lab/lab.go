@@ -35,7 +35,14 @@ func (l *Lab) close(done bool) error {
 	return l.journal.close(done)
 }
 
-// seed returns the seed of a run. Runs with the same number have the same workload under all schedulers.
+// Unseen returns a lab whose runs have other workloads than those of the experiments by which a default was chosen.
+func (l *Lab) Unseen() *Lab {
+	other := *l
+	other.Seed ^= 1 << 63
+	return &other
+}
+
+// RunSeed returns the seed of a run. Runs with the same number have the same workload under all schedulers.
 func (l *Lab) RunSeed(run int) uint64 { return l.Seed + uint64(run)*1_000_003 }
 
 // Size returns the number of nodes of a simulated cluster, which is also the number of jobs of a trace (YARN-ME section

@@ -11,22 +11,54 @@ import (
 //go:embed results-head.md
 var reportHead string
 
-// Report renders summaries as docs/results.md: a table of verdicts, with links to the pages of the experiments in
-// folder, which is relative to the document.
+// Report renders summaries as docs/results.md: tables of verdicts, of each paper and of each experiment, with links to
+// the pages of the experiments in folder, which is relative to the document.
 func Report(all []Summary, folder string) []byte {
-	text := new(strings.Builder)
-	text.WriteString(reportHead)
-	text.WriteString("| experiment | what | runs | claims that hold | in part | not |\n|---|---|---|---|---|---|\n")
-	for i := range all {
-		m := &all[i]
-		count := map[Verdict]int{}
-		for _, c := range m.Claims {
-			count[c.Holds]++
+	const heads, rule = "| yes | partly | no | not tested | one-sided | put in |\n", "|---|---|---|---|---|---|---|"
+	papers, rows, whole := new(strings.Builder), new(strings.Builder), tally{}
+	for i := 0; i < len(all); {
+		of := tally{}
+		name, _, _ := strings.Cut(all[i].Experiment, "/")
+		for ; i < len(all) && strings.HasPrefix(all[i].Experiment, name+"/"); i++ {
+			m, each := &all[i], tally{}
+			each.add(m.Claims)
+			of.add(m.Claims)
+			fmt.Fprintf(rows, "| [%s](%s/%s) | %s | %s %s\n", m.Experiment, folder, m.PageName(), m.Title, m.scale(), each.row())
 		}
-		fmt.Fprintf(text, "| [%s](%s/%s) | %s | %s | %d of %d | %d | %d |\n", m.Experiment, folder, m.PageName(), m.Title,
-			m.scale(), count[Holds], len(m.Claims), count[Partly], count[Fails])
+		fmt.Fprintf(papers, "| %s %s\n", name, of.row())
+		for what, count := range of {
+			whole[what] += count
+		}
 	}
-	return []byte(text.String())
+	return fmt.Appendf(nil, "%s| paper %s%s\n%s| together %s\n\n| experiment | what | runs %s%s---|---|\n%s", reportHead,
+		heads, rule, papers, whole.row(), heads, rule, rows)
+}
+
+// tally counts claims by their label and verdict.
+type tally map[labelled]int
+
+// labelled is the label and the verdict of a claim.
+type labelled struct {
+	label   Label
+	verdict Verdict
+}
+
+func (t tally) add(claims []Claim) {
+	for i := range claims {
+		t[labelled{claims[i].Label, claims[i].Holds}]++
+	}
+}
+
+// row is the cells of a table: verdicts that count, those of claims that are one-sided, and how many are put in.
+func (t tally) row() string {
+	of := func(l Label, v Verdict) int { return t[labelled{l, v}] }
+	sided := "–"
+	if yes, half, no := of(OneSided, Holds), of(OneSided, Partly), of(OneSided, Fails); yes+half+no > 0 {
+		sided = fmt.Sprintf("%d/%d/%d", yes, half, no)
+	}
+	put := of(PutIn, Holds) + of(PutIn, Partly) + of(PutIn, Fails) + of(PutIn, Untested)
+	return fmt.Sprintf("| %d | %d | %d | %d | %s | %d |", of(CanFail, Holds), of(CanFail, Partly), of(CanFail, Fails),
+		of(CanFail, Untested), sided, put)
 }
 
 // PageName is the name of the file with the Page of an experiment, beside its stored summary and pictures.
@@ -82,12 +114,13 @@ func (m *Summary) Page() []byte {
 		text.WriteString("\n")
 	}
 	if len(m.Claims) > 0 {
-		text.WriteString("\n| the paper | its number | ours | holds | counted as holding if |\n|---|---|---|---|---|\n")
+		text.WriteString("\n| the paper | its number | ours | holds | counted as holding if | the verdict |\n" +
+			"|---|---|---|---|---|---|\n")
 	}
 	for _, c := range m.Claims {
 		holds := "**" + string(c.Holds) + "**"
-		fmt.Fprintf(text, "| %s (%s) | %s | %s | %s | %s |\n", cell(c.Says), cell(c.Where), cell(c.Paper), cell(c.Ours),
-			holds, cell(c.Criterion))
+		fmt.Fprintf(text, "| %s (%s) | %s | %s | %s | %s | %s |\n", cell(c.Says), cell(c.Where), cell(c.Paper), cell(c.Ours),
+			holds, cell(c.Criterion), cell(c.LabelText()))
 	}
 	for _, c := range m.Claims {
 		if c.Why != "" {
