@@ -40,10 +40,11 @@ func Run(ctx context.Context, home string, out, said io.Writer) error {
 	e.Memory, e.Language = j.group.anonymous, Language
 	l.begin, l.forget, l.kills, l.log = j.begin, e.Forget, j.group.kills, said
 	var trained int64 // memory of the container when its first JVM was trained, bytes
-	l.room = func() bool {
+	l.unused = func() int64 {
 		limit, _ := mostMemory()
-		return trained > 0 && limit-j.group.anonymous() >= trained+trained/4
+		return limit - j.group.anonymous()
 	}
+	l.room = func() bool { return trained > 0 && l.unused() >= trained+trained/4 }
 	return keep(ctx, l, func(ctx context.Context) error {
 		trained = j.group.anonymous()
 		return e.Run(ctx)

@@ -24,9 +24,9 @@ func (a audit) values() [5]int64 {
 // counted are the names of values, for people.
 var counted = [...]string{"threads", "classes", "class loaders", "bytes of metaspace", "open files"}
 
-// slack is by how much each of values may grow in any case: a JVM with four applications has hundreds of threads, and
-// their number swings.
-var slack = [...]int64{1000, 10_000, 2000, 128 * mib, 2000}
+// slack is by how much each of values may grow in any case: Spark has up to 115 threads for an application, most of
+// them for a minute, and a JVM is attached to up to 16.
+var slack = [...]int64{2000, 10_000, 2000, 128 * mib, 2000}
 
 // window is of how many audits the least counts: single audits swing, because threads and connections end late.
 const window = 8

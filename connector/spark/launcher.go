@@ -30,6 +30,7 @@ type launcher struct {
 	// report comes any more; never before it has returned.
 	begin  func(number int, hear func(report), exited func(how string)) (runner, error)
 	room   func() bool      // for another JVM
+	unused func() int64     // memory of the container, bytes
 	kills  func() int64     // processes of the container that the kernel has killed for memory
 	forget func(key string) // the executor keeps nothing of an application any more
 	log    io.Writer
@@ -49,7 +50,7 @@ type launcher struct {
 func newLauncher() *launcher {
 	l := &launcher{events: make(chan func(time.Time)), ready: make(chan struct{}), ended: make(chan struct{}),
 		runs: map[int]runner{}, waits: map[int64]chan<- error{}, apps: map[string]context.Context{},
-		kills: func() int64 { return 0 }}
+		unused: func() int64 { return 0 }, kills: func() int64 { return 0 }}
 	l.machine = newMachine(l)
 	return l
 }
@@ -179,6 +180,8 @@ func (l *launcher) owns(number int, label string) {
 }
 
 func (l *launcher) registers() { close(l.ready) }
+
+func (l *launcher) left() int64 { return l.unused() }
 
 func (l *launcher) drop(key string) {
 	delete(l.apps, key)

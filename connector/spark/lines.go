@@ -20,6 +20,7 @@ type command struct {
 	Key        string `json:"key,omitempty"` // of the application
 	Name       string `json:"name,omitempty"`
 	Payload    []byte `json:"payload,omitempty"` // that the application has enrolled with
+	Left       int64  `json:"left,omitempty"`    // memory of the container that is not used, bytes; only to attach anew
 }
 
 // report is what a JVM says, in the file that the variable ReportsVariable names.

@@ -24,6 +24,7 @@ type hands interface {
 	registers()                    // the executor can be registered
 	owns(number int, label string) // what a JVM prints from now on belongs to an application; "" is the launcher
 	drop(key string)               // nothing is kept of an application any more
+	left() int64                   // memory of the container that is not used, bytes
 	finish(attachment int64, err error)
 	fail(err error) // the launcher cannot do its work
 	note(format string, values ...any)
@@ -138,7 +139,11 @@ func (m *machine) deliver(now time.Time) {
 	p.state, p.due, p.dumped = attaching, now.Add(attachesWithin), false
 	p.attached++
 	m.hands.owns(p.number, cmp.Or(m.labels[a.key], label(a)))
-	m.hands.send(p.number, command{Do: "attach", Attachment: a.number, Key: a.key, Name: a.name, Payload: a.payload})
+	c := command{Do: "attach", Attachment: a.number, Key: a.key, Name: a.name, Payload: a.payload}
+	if !slices.Contains(p.keeps, a.key) {
+		c.Left = m.hands.left() // which takes as long as a switch
+	}
+	m.hands.send(p.number, c)
 }
 
 // giveBack ends an attachment, as its application wants it.

@@ -17,8 +17,9 @@ import (
 // told is a machine with hands that write down what they do.
 type told struct {
 	*machine
-	now time.Time
-	did []string
+	now  time.Time
+	did  []string
+	last command
 }
 
 func newTold() *told {
@@ -34,6 +35,7 @@ func (h *told) start(number int)                   { h.say("start %d", number) }
 func (h *told) dump(number int)                    { h.say("dump %d", number) }
 func (h *told) kill(number int)                    { h.say("kill %d", number) }
 func (h *told) registers()                         { h.say("registers") }
+func (h *told) left() int64                        { return 1 << 20 }
 func (h *told) owns(number int, label string)      { h.say("%d prints for %q", number, label) }
 func (h *told) drop(key string)                    { h.say("drop %s", key) }
 func (h *told) finish(attachment int64, err error) { h.say("finish %d: %v", attachment, err) }
@@ -41,6 +43,7 @@ func (h *told) fail(err error)                     { h.say("fail: %v", err) }
 func (h *told) note(string, ...any)                {}
 func (h *told) send(number int, c command) {
 	h.say("%s", strings.TrimSpace(fmt.Sprintf("tell %d %s %s", number, c.Do, c.Key)))
+	h.last = c
 }
 
 // want checks what was done since the last call.
@@ -77,16 +80,23 @@ func TestSwitch(t *testing.T) {
 	h.reports(1, report{Is: "ready"})
 	h.want(t, "registers", `1 prints for "etl a 4"`, "tell 1 attach a")
 	h.reports(1, report{Is: "active", Attachment: 4, Full: true})
+	h.reports(1, report{Is: "keeps", Keys: []string{"a"}})
 	h.giveBack(h.now, 4)
 	h.want(t, "tell 1 park")
 	h.reports(1, report{Is: "parked"})
 	h.want(t, `1 prints for ""`, "finish 4: <nil>")
 	h.serves(5, "b", true)
+	if h.last.Left != h.left() {
+		t.Errorf("it is to be attached anew with %d bytes left, want %d", h.last.Left, h.left())
+	}
 	h.giveBack(h.now, 5)
 	h.reports(1, report{Is: "parked"})
 	h.did = nil
 	h.attach(h.now, attachment{number: 6, key: "a", name: "etl"})
 	h.want(t, `1 prints for "etl a 4"`, "tell 1 attach a")
+	if h.last.Left != 0 {
+		t.Error("it looks how much memory is left, which takes time, to serve an application that is attached")
+	}
 	h.forget("b")
 	h.want(t, "tell 1 forget b")
 }

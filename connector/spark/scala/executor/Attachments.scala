@@ -47,10 +47,11 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
 
   private def order(run: => Unit): Unit = orders.put(() => run)
 
-  def attach(attachment: Long, key: String, name: String, payload: Array[Byte]): Unit = order {
+  /** left is how much memory of the container is not used, in bytes. */
+  def attach(attachment: Long, key: String, name: String, payload: Array[Byte], left: Long): Unit = order {
     val began = System.nanoTime
     if (leave()) {
-      serve(attachment, key, name, payload).foreach { full =>
+      serve(attachment, key, name, payload, left).foreach { full =>
         reports.active(attachment, (System.nanoTime - began) / 1e9, full)
         switches += 1
         if (switches % AuditEvery == 0) aside.execute(() => reports.audit())
@@ -74,10 +75,10 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
   }
 
   /** Serves an application, and returns whether it was attached for that; None if that has failed. */
-  private def serve(attachment: Long, key: String, name: String, payload: Array[Byte]): Option[Boolean] =
+  private def serve(attachment: Long, key: String, name: String, payload: Array[Byte], left: Long): Option[Boolean] =
     try {
       val known = attached.remove(key)
-      val application = known.getOrElse(attachAnew(attachment, key, name, Payload.parse(payload)))
+      val application = known.getOrElse(attachAnew(attachment, key, name, Payload.parse(payload), left))
       attached(key) = application // as the last
       SparkEnv.set(application.env)
       if (!current.contains(application)) StateStores.forgetDriver()
@@ -98,13 +99,13 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
         None
     }
 
-  private def attachAnew(attachment: Long, key: String, name: String, payload: Payload): Attached = {
+  private def attachAnew(attachment: Long, key: String, name: String, payload: Payload, left: Long): Attached = {
     if (payload.spark != SPARK_VERSION || payload.scala != Payload.scala) {
       throw new Refusal("refused", s"application $name has Spark ${payload.spark} with Scala ${payload.scala}, and " +
         s"executors of this pool have Spark $SPARK_VERSION with Scala ${Payload.scala}: they must be the same")
     }
     probe(name, payload.url)
-    while (attached.size >= MostAttached) drop(attached.values.find(a => !current.contains(a)).get, "there is no room")
+    makeRoom(left)
     // The id of an executor must be a number that fits an Int, and the pool's numbers begin at random.
     val executorId = (attachment % Int.MaxValue).toString
     val application = new Attached(key, name, executorId, payload, cores, shared, this, handler)
@@ -116,6 +117,18 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
         throw e
     }
     application
+  }
+
+  /**
+   * Detaches who was not served for longest, if so many are attached that another one may take memory that a JVM or
+   * workers of Python need: what they take of the container besides the heap differs by an order of magnitude.
+   */
+  private def makeRoom(left: Long): Unit = {
+    val heap = Runtime.getRuntime
+    val isTight = left - (heap.maxMemory - heap.totalMemory) < LeastLeft
+    if (attached.size >= (if (isTight) AlwaysAttached else MostAttached)) {
+      drop(attached.values.find(a => !current.contains(a)).get, "there is no room")
+    }
   }
 
   /** Fails if the driver does not listen: an attempt to attach would leave threads behind. */
@@ -206,7 +219,10 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
 }
 
 private[bellows] object Attachments {
-  val MostAttached = 4
+  // An attachment takes some 7 MB of the heap, and as much besides; one that has used Python 40 MB more.
+  private val MostAttached = 16
+  private val AlwaysAttached = 4 // at most, however little is left besides the heap
+  private val LeastLeft = 96L << 20 // bytes of the container besides the heap, for one more
   private val AttachSeconds = 60L
   private val DetachSeconds = 10L
   private val ProbeMillis = 5000

@@ -35,7 +35,7 @@ private[bellows] object WarmExecutor extends Logging {
       order.path("do").asText match {
         case "attach" =>
           attachments.attach(order.path("attachment").asLong, order.path("key").asText, order.path("name").asText,
-            Base64.getDecoder.decode(order.path("payload").asText))
+            Base64.getDecoder.decode(order.path("payload").asText), order.path("left").asLong)
         case "park" => attachments.park()
         case "forget" => attachments.forget(order.path("key").asText)
         case "end" => return
