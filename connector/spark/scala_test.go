@@ -12,7 +12,8 @@ import (
 
 // What a driver knows of its executors is compared with a model that remembers everything, over random interleavings,
 // what applications have in memory is bounded, executors are not attached again between stages, and are divided among
-// stages as the pool does it: see scala-test, which is compiled as the connector is.
+// stages as the pool does it, and no patience ends while a container is stopped: see scala-test, which is compiled as
+// the connector is.
 func TestSession(t *testing.T) {
 	home := pyspark(t)
 	i, err := spark.Find(t.Context(), home)
@@ -46,5 +47,6 @@ func TestSession(t *testing.T) {
 	run("-cp", path, "org.apache.spark.scheduler.bellows.SessionTest", "1000")
 	run("-cp", path, "org.apache.spark.scheduler.bellows.StagesTest")
 	run("-cp", path, "org.apache.spark.scheduler.bellows.DivisionTest", "../../core/share/testdata/stages.jsonl")
+	run("-cp", path, "org.apache.spark.executor.bellows.PatienceTest")
 	run(append(c.JavaOptions, "-cp", path, "org.apache.spark.storage.bellows.ShrinkingTest")...)
 }

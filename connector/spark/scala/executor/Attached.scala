@@ -4,7 +4,7 @@ import java.lang.Thread.UncaughtExceptionHandler
 import java.lang.reflect.UndeclaredThrowableException
 import java.net.URL
 import java.security.PrivilegedExceptionAction
-import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
+import java.util.concurrent.{CompletableFuture, ExecutionException, TimeoutException}
 
 import org.apache.hadoop.fs.FileSystem
 import org.apache.hadoop.security.UserGroupInformation
@@ -59,11 +59,11 @@ private[bellows] final class Attached(val key: String, val name: String, val exe
         handler)
       environment.rpcEnv.setupEndpoint("Executor", backend)
     }
-    try backend.launched.get(seconds, TimeUnit.SECONDS)
-    catch {
-      case e: java.util.concurrent.ExecutionException => throw e.getCause
-      case _: TimeoutException => throw new TimeoutException(s"the driver has not answered for $seconds s")
+    if (!new Patience().await(seconds * 1000, 1)(backend.launched.isDone)) {
+      throw new TimeoutException(s"the driver has not answered for $seconds s")
     }
+    try backend.launched.get()
+    catch { case e: ExecutionException => throw e.getCause }
   }
 
   private def conf: SparkConf = {
@@ -131,11 +131,7 @@ private[bellows] final class Attached(val key: String, val name: String, val exe
   }
 
   /** Waits until no task runs, or for so many ms; false if tasks run still. */
-  private def await(millis: Long): Boolean = {
-    val deadline = System.nanoTime + TimeUnit.MILLISECONDS.toNanos(millis)
-    while (running > 0 && System.nanoTime < deadline) Thread.sleep(5)
-    running == 0
-  }
+  private def await(millis: Long): Boolean = new Patience().await(millis, 5)(running == 0)
 
   /** The application's driver, or its connection, has ended. */
   def gone(why: String): Unit = ends.gone(this, why)

@@ -2,7 +2,7 @@ package org.apache.spark.executor.bellows
 
 import java.io.IOException
 import java.net.{InetSocketAddress, Socket, URI}
-import java.util.concurrent.{Executors, LinkedBlockingQueue, TimeUnit}
+import java.util.concurrent.{Executors, LinkedBlockingQueue}
 
 import scala.collection.mutable
 
@@ -150,21 +150,11 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
   private def leave(): Boolean = {
     serving = 0
     val applications = current.toSeq ++ leaving
-    val began = System.nanoTime
-    var killed = false
-    while (applications.exists(_.running > 0)) {
-      val millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - began)
-      if (millis > KillAfterMillis && !killed) {
-        killed = true
-        applications.foreach(_.kill("the executor serves another application"))
-      }
-      if (millis > GiveUpMillis) {
-        reports.broken(s"tasks have not ended ${GiveUpMillis / 1000} s after they were killed")
-        return false
-      }
-      Thread.sleep(1)
+    val ended = Patience.awaitEnd(KillAfterMillis, GiveUpMillis)(applications.exists(_.running > 0)) {
+      applications.foreach(_.kill("the executor serves another application"))
     }
-    true
+    if (!ended) reports.broken(s"tasks have not ended ${GiveUpMillis / 1000} s after they were killed")
+    ended
   }
 
   /**
