@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// pyspark returns the folder of the Spark that is tested.
-func pyspark(t *testing.T) string {
+// pyspark returns the folder of the Spark that is tested, or of another version.
+func pyspark(t *testing.T, version ...string) string {
 	t.Helper()
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), "./fetch")
+	cmd := exec.CommandContext(t.Context(), "./fetch", version...)
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 3 {

@@ -94,7 +94,7 @@ private[spark] final class BellowsSchedulerBackend(scheduler: BellowsTaskSchedul
   }
 
   private def executorsFor(tasks: Int): Int = {
-    val slots = (size.cores / scheduler.CPUS_PER_TASK).max(1)
+    val slots = (BigDecimal(size.cores) / scheduler.CPUS_PER_TASK).toInt.max(1) // Spark 4.3 has parts of cores.
     (tasks + slots - 1) / slots
   }
 

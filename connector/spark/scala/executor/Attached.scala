@@ -207,10 +207,8 @@ private[bellows] final class WarmBackend(rpcEnv: RpcEnv, driverUrl: String, exec
 
   /** Finds what Spark looks for in the current environment when it is first used: later that may be another one. */
   private def bind(): Unit = {
-    env.shuffleManager.shuffleBlockResolver match {
-      case files: IndexShuffleBlockResolver =>
-        files.getDataFile(0, 0L)
-        Binding.bind(env.blockManager)
+    Binding.resolver(env.blockManager) match {
+      case Some(files: IndexShuffleBlockResolver) => files.getDataFile(0, 0L)
       case _ =>
     }
   }

@@ -1,8 +1,14 @@
 package org.apache.spark.storage.bellows
 
+import scala.util.Try
+
+import org.apache.spark.shuffle.MigratableResolver
 import org.apache.spark.storage.BlockManager
 
 private[spark] object Binding {
-  /** Makes a block manager, whose resolver is of files, look for its shuffle manager in the current environment. */
-  def bind(blocks: BlockManager): Unit = blocks.migratableResolver
+  /**
+   * What finds the files of shuffles for a block manager, which looks for its shuffle manager in the current
+   * environment, when it is first used. None if shuffles have no files here.
+   */
+  def resolver(blocks: BlockManager): Option[MigratableResolver] = Try(blocks.migratableResolver).toOption
 }
