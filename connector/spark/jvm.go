@@ -200,6 +200,21 @@ func (v *jvm) dump() { _ = v.process.Signal(syscall.SIGQUIT) }
 
 func (v *jvm) kill() { _ = v.process.Kill() }
 
+// firstToGo is the oom_score_adj of processes that the kernel kills before all others.
+const firstToGo = "1000"
+
+// yield says whether the kernel is to kill the JVM before others of the container when that has no memory left. Where
+// that cannot be said, the kernel chooses.
+func (v *jvm) yield(is bool) {
+	score, err := os.ReadFile("/proc/self/oom_score_adj")
+	if is {
+		score = []byte(firstToGo)
+	} else if err != nil {
+		return
+	}
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", v.process.Pid), score, 0)
+}
+
 func (v *jvm) own(label string) {
 	v.out.own(label)
 	v.err.own(label)

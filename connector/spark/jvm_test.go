@@ -272,3 +272,28 @@ done`)
 		b.Error(err)
 	}
 }
+
+// A JVM that is to go first when memory is short is so until it is to stay.
+func TestJVMYields(t *testing.T) {
+	j, _, _ := jvmsOf(t, "read line")
+	ended := make(chan string, 1)
+	r, err := j.begin(1, func(report) {}, func(how string) { ended <- how })
+	if err != nil {
+		t.Fatal(err)
+	}
+	score := func(process string) string {
+		text, err := os.ReadFile("/proc/" + process + "/oom_score_adj")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(text))
+	}
+	own := score("self")
+	for is, want := range []string{own, firstToGo, own} {
+		if r.yield(is == 1); score(fmt.Sprint(r.(*jvm).process.Pid)) != want {
+			t.Errorf("step %d: it has %s, want %s", is, score(fmt.Sprint(r.(*jvm).process.Pid)), want)
+		}
+	}
+	r.send(encode(command{Do: "end"}))
+	<-ended
+}

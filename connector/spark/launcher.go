@@ -20,6 +20,7 @@ type runner interface {
 	send(line []byte)
 	dump()
 	kill()
+	yield(is bool)
 	own(label string)
 }
 
@@ -170,6 +171,12 @@ func (l *launcher) dump(number int) {
 func (l *launcher) kill(number int) {
 	if r := l.runs[number]; r != nil {
 		r.kill()
+	}
+}
+
+func (l *launcher) yields(number int, is bool) {
+	if r := l.runs[number]; r != nil {
+		r.yield(is)
 	}
 }
 

@@ -40,6 +40,7 @@ func (p *pretended) send(line []byte) {
 func (p *pretended) dump()      {}
 func (p *pretended) kill()      { p.ends() }
 func (p *pretended) own(string) {}
+func (p *pretended) yield(bool) {}
 
 // behaviour is what pretended JVMs do.
 type behaviour struct {

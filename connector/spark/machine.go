@@ -21,6 +21,7 @@ type hands interface {
 	send(number int, c command)    // tell a JVM something
 	dump(number int)               // make a JVM print the stacks of its threads
 	kill(number int)               // end a JVM at once
+	yields(number int, is bool)    // a JVM is killed before others if the memory of the container is full, or is not
 	registers()                    // the executor can be registered
 	owns(number int, label string) // what a JVM prints from now on belongs to an application; "" is the launcher
 	drop(key string)               // nothing is kept of an application any more
@@ -351,8 +352,11 @@ func (m *machine) restart(now time.Time) {
 	}
 	if m.current, m.spare = m.spare, nil; m.current == nil {
 		m.current = m.start(now)
-	} else if m.current.state == free {
-		m.current.due = time.Time{}
+	} else {
+		m.hands.yields(m.current.number, false)
+		if m.current.state == free {
+			m.current.due = time.Time{}
+		}
 	}
 	m.deliver(now)
 }
@@ -372,14 +376,15 @@ func (p *process) worn() (why string, must bool) {
 	return why, must
 }
 
-// replaceable reports whether the current JVM serves nothing and is to be replaced.
+// replaceable reports whether the current JVM serves nothing and is to be replaced. What came to be kept there since
+// the spare was started does not matter: the next moment without it may never come.
 func (m *machine) replaceable() bool {
 	p := m.current
 	if p == nil || p.state != free || m.serving != nil || m.stopping {
 		return false
 	}
 	why, must := p.worn()
-	return must || why != "" && len(p.keeps) == 0
+	return must || why != "" && (len(p.keeps) == 0 || m.spare != nil)
 }
 
 // wantsSpare reports whether a spare JVM should be started, if there is room: the launcher then calls room.
@@ -393,6 +398,7 @@ func (m *machine) room(now time.Time, is bool) {
 	m.asked = true
 	if is {
 		m.spare = m.start(now)
+		m.hands.yields(m.spare.number, true)
 		return
 	}
 	m.endCurrent(now)

@@ -34,6 +34,7 @@ func (h *told) say(format string, values ...any) {
 func (h *told) start(number int)                   { h.say("start %d", number) }
 func (h *told) dump(number int)                    { h.say("dump %d", number) }
 func (h *told) kill(number int)                    { h.say("kill %d", number) }
+func (h *told) yields(number int, is bool)         { h.say("%d yields: %v", number, is) }
 func (h *told) registers()                         { h.say("registers") }
 func (h *told) left() int64                        { return 1 << 20 }
 func (h *told) owns(number int, label string)      { h.say("%d prints for %q", number, label) }
@@ -198,9 +199,9 @@ func TestReplaced(t *testing.T) {
 		}
 		h.room(h.now, room)
 		if room {
-			h.want(t, "start 2")
+			h.want(t, "start 2", "2 yields: true")
 			h.reports(2, report{Is: "ready"})
-			h.want(t, "tell 1 end")
+			h.want(t, "tell 1 end", "2 yields: false")
 			h.exited(h.now, 1, "exit code 0")
 			h.want(t)
 		} else {
@@ -224,6 +225,29 @@ func TestWorn(t *testing.T) {
 			t.Errorf("%s: it is worn: %q, at once: %v; want %q", cause, why, must, want)
 		}
 	}
+}
+
+// Applications that come while the next JVM is made ready are served, one after the other. The JVM before serves none
+// longer than until then, although it keeps something of them.
+func TestSpareForAStream(t *testing.T) {
+	h := newTold().begun()
+	h.current.attached = mostAttachments
+	h.room(h.now, true)
+	for n := range int64(3) {
+		h.serves(n+1, fmt.Sprint(n), true)
+		h.giveBack(h.now, n+1)
+		h.reports(1, report{Is: "parked"})
+	}
+	h.attach(h.now, attachment{number: 4, key: "0"})
+	h.did = nil
+	h.reports(2, report{Is: "ready"})
+	h.want(t)
+	h.giveBack(h.now, 4)
+	h.reports(1, report{Is: "parked"})
+	h.want(t, "tell 1 park", `1 prints for ""`, "finish 4: <nil>", "drop 0", "drop 1", "drop 2", "tell 1 end",
+		"2 yields: false")
+	h.attach(h.now, attachment{number: 5, key: "0", name: "etl"})
+	h.want(t, `2 prints for "etl 0 5"`, "tell 2 attach 0")
 }
 
 // A spare that has waited in vain ends: it takes memory from the JVM beside it.
@@ -366,6 +390,7 @@ func (s *simulated) drop(string)      {}
 func (s *simulated) dump(int)         {}
 func (s *simulated) registers()       {}
 func (s *simulated) owns(int, string) {}
+func (s *simulated) yields(int, bool) {}
 func (s *simulated) fail(error)       { s.failed = true }
 
 // In whatever order the pool, JVMs and time act: each attachment is finished once, never while a JVM serves it; at most
