@@ -68,6 +68,7 @@ func ecsSweep(l *lab.Lab) (*lab.Findings, error) {
 		"containers")
 	// by variant: of wordcount, of wordcount, and by how much that exceeds what k-means saves
 	var ecsSaves, overPRISM, lead []float64
+	var acted []bool // by variant: ECS has stopped a task of wordcount
 	for i, v := range variants {
 		var saved []float64
 		for k, b := range swept {
@@ -88,7 +89,7 @@ func ecsSweep(l *lab.Lab) (*lab.Findings, error) {
 				lab.Decimals(over(2, containers), 2)+"x")
 			saved = append(saved, 1-over(2, completes))
 			if k == 0 {
-				overPRISM = append(overPRISM, 1-of(2, completes)/of(1, completes))
+				overPRISM, acted = append(overPRISM, 1-of(2, completes)/of(1, completes)), append(acted, of(2, ecsStops) > 0)
 			}
 			for c := range rivals {
 				for run, one := range t[(i*len(swept)+k)*len(rivals)+c] {
@@ -99,23 +100,30 @@ func ecsSweep(l *lab.Lab) (*lab.Findings, error) {
 		ecsSaves, lead = append(ecsSaves, saved[0]), append(lead, saved[0]-saved[1])
 	}
 	return &lab.Findings{Tables: []lab.Table{table}, Data: []lab.Table{data}, Claims: assumedClaims(ecsSaves, overPRISM,
-		lead)}, nil
+		lead, acted)}, nil
 }
 
 // assumedClaims judges, by assumption, what wordcount saves under ECS over Capacity and over PRISM, and how much
-// more than k-means does over Capacity.
-func assumedClaims(saves, overPRISM, lead []float64) []lab.Claim {
+// more than k-means does over Capacity. What it saves over PRISM is judged with the assumptions by which leveling
+// acted.
+func assumedClaims(saves, overPRISM, lead []float64, acted []bool) []lab.Claim {
 	const fig = "ecs/assumed"
 	ranged := func(all []float64, paper float64) (text string, gains []gained) {
 		least, most := lab.Extremes(all)
 		return lab.Percent(least) + " to " + lab.Percent(most), []gained{{paper, least}, {paper, most}}
 	}
 	stock, stockGains := ranged(saves, 0.29)
-	prism, prismGains := ranged(overPRISM, 0.17)
+	prism, _ := ranged(overPRISM, 0.17)
+	var prismGains []gained
+	for i, gain := range overPRISM {
+		if acted[i] {
+			prismGains = append(prismGains, gained{0.17, gain})
+		}
+	}
 	least, most := lab.Extremes(lead)
 	return []lab.Claim{
 		judgeGains(Paper.Stated(fig, "stock"), stock, stockGains...),
-		judgeGains(Paper.Stated(fig, "prism"), prism, prismGains...),
+		judgeActed(Paper.Stated(fig, "prism"), len(prismGains) > 0, prism, prismGains...),
 		Paper.Stated(fig, "cpu").Judge(fmt.Sprintf("wordcount saves %s to %s more", points(least), points(most)), least > 0,
 			most > 0),
 	}

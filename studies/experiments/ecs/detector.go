@@ -134,14 +134,15 @@ func numbersOf(of []ecsTrial, number func(*ecsTrial) float64) []float64 {
 }
 
 func detector(l *lab.Lab) (*lab.Findings, error) {
-	s, part := detectorSweep{settings: ecsDetected()}, halfPart
+	s, part, unseen := detectorSweep{settings: ecsDetected()}, halfPart, l.Unseen()
 	if l.Quick {
 		s.settings = []detected{{}, {"0", "0.9"}, defaults(), {defaults().threshold, "0.97"}}
 		part *= 4
 	}
 	for _, treated := range treated {
 		t, err := lab.EachRun(l, treated.name, len(s.settings), func(point, run int) (ecsTrial, error) {
-			return replayECS(s.settings[point].contender(treated.short), half.cluster(), usual.loaded(part, l.RunSeed(run)))
+			return replayECS(s.settings[point].contender(treated.short), half.cluster(),
+				usual.loaded(part, unseen.RunSeed(run)))
 		})
 		if err != nil {
 			return nil, err

@@ -314,6 +314,15 @@ func judgeGains(c lab.Claim, ours string, all ...gained) lab.Claim {
 	return c.Judge(ours, whole, half)
 }
 
+// judgeActed is judgeGains for what ECS has and PRISM has not: leveling. acted says whether it has stopped a task.
+func judgeActed(c lab.Claim, acted bool, ours string, all ...gained) lab.Claim {
+	judged := judgeGains(c, ours, all...)
+	if !acted {
+		return judged.NeverActed(ours, "Leveling")
+	}
+	return judged
+}
+
 // points prints a difference of shares.
 func points(share float64) string { return lab.Decimals(100*share, 1) + " points" }
 
@@ -396,9 +405,11 @@ func fig9Claims(t trials) []lab.Claim {
 		}
 	}
 	longer, slower = longer/tasks, slower/tasks
+	acted := t.of("wordcount", own.Label, ecsStops)+t.of("terasort", own.Label, ecsStops)+
+		t.of("inverted-index", own.Label, ecsStops) > 0
 	return []lab.Claim{
 		judgeGains(Paper.Stated(fig, "jct-io"), io, ioPairs...),
-		judgeGains(Paper.Stated(fig, "jct-prism"), over, overPairs...),
+		judgeActed(Paper.Stated(fig, "jct-prism"), acted, over, overPairs...),
 		judgeGains(Paper.Stated(fig, "jct-hybrid"), hybrid, hybridPairs...),
 		Paper.Stated(fig, "jct-cpu").Judge(fmt.Sprintf("at most %s, others at least %s", lab.Percent(compute),
 			lab.Percent(rest)),

@@ -2,6 +2,7 @@ package ecs
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -29,7 +30,7 @@ func leveledTo(seconds, over float64, problems int) ecsTrial {
 // TestVerdictsOfECS: the paper's own numbers hold, and numbers on either side of a criterion do not.
 func TestVerdictsOfECS(t *testing.T) {
 	same := func(*benchmark, string) ecsTrial {
-		return ecsTrial{Completion: 1, Map: 1, Reduce: 1, Containers: 1, CPU: 0.5, Memory: 0.5}
+		return ecsTrial{Completion: 1, Map: 1, Reduce: 1, Containers: 1, CPU: 0.5, Memory: 0.5, work: work{Stops: 1}}
 	}
 	// paper has the numbers of the paper; the savings of time are times a factor.
 	paper := func(factor float64) func(b *benchmark, scheduler string) ecsTrial {
@@ -45,13 +46,19 @@ func TestVerdictsOfECS(t *testing.T) {
 			switch own := 1 - factor*saved[b.name][0]; scheduler {
 			case "ECS":
 				one = ecsTrial{Completion: own, Map: 1 + 0.11*factor, Reduce: 1 + 0.11*factor, Containers: 1 + factor*0.5,
-					CPU: 0.5 + gain*factor, Memory: 0.5 + 0.04*factor}
+					CPU: 0.5 + gain*factor, Memory: 0.5 + 0.04*factor, work: one.work}
 			case "PRISM":
 				one = ecsTrial{Completion: own / (1 - factor*saved[b.name][1]), Map: 1.4, Reduce: 1.4, Containers: 1,
 					CPU: 0.5 + gain*factor - 0.12*factor, Memory: 0.5 + 0.01*factor}
 			}
 			return one
 		}
+	}
+	// idle has the numbers of the paper, and leveling that never acts.
+	idle := func(b *benchmark, scheduler string) ecsTrial {
+		one := paper(1)(b, scheduler)
+		one.Stops = 0
+		return one
 	}
 	verdicts := func(v lab.Verdict, n int) (all []lab.Verdict) {
 		for range n {
@@ -73,10 +80,10 @@ func TestVerdictsOfECS(t *testing.T) {
 		return []cluster.Phase{phase("", 9, demand(first, 1)), phase("", 1, demand(last, 1))}
 	}
 	// problems have one problem of each reading: of both by phases, how much is left of what was over-allocated, and
-	// which set moves.
+	// which sets move.
 	problems := func(proved bool, node, core float64, nodeMoves, coreMoves string) [][]ecsSolved {
 		of := func(left float64, moves string) []ecsSolved {
-			return []ecsSolved{{Proved: proved, AtOnce: 1, Over: left, Moved: []string{moves}}}
+			return []ecsSolved{{Proved: proved, AtOnce: 1, Over: left, Moved: strings.Fields(moves)}}
 		}
 		return [][]ecsSolved{of(node, nodeMoves), of(core, coreMoves), of(0, "B"), of(0, "B")}
 	}
@@ -102,8 +109,9 @@ func TestVerdictsOfECS(t *testing.T) {
 	stopped := func(seconds, over float64, stops int) ecsTrial {
 		return ecsTrial{Makespan: seconds, Over: over, work: work{Stops: stops}}
 	}
-	// overheads have problems with states by size and interval, and trials: of the default, and of all other settings.
-	overheads := func(states func(size, interval int) int, own, rest ecsTrial) *overheadSweep {
+	// overheads have problems with states by size and interval, and what is left of over-allocation of 0.1 by each
+	// interval; where all is left, no task is stopped.
+	overheads := func(states func(size, interval int) int, left ...float64) *overheadSweep {
 		s := &overheadSweep{}
 		var sizes [][][]ecsSolved
 		for i := range ecsSizes {
@@ -117,18 +125,15 @@ func TestVerdictsOfECS(t *testing.T) {
 		for range clusters {
 			of := [][]ecsTrial{{leveledTo(100, 0.1, 0)}}
 			for point := 1; point <= len(intervals)*len(movable); point++ {
-				one := rest
-				if overheadContender(point).Label == defaultSize {
-					one = own
+				one := leveledTo(100, left[(point-1)/len(movable)], 1)
+				if one.Over < 0.1 {
+					one.Stops = 1
 				}
 				of = append(of, []ecsTrial{one})
 			}
 			s.trials = append(s.trials, of)
 		}
 		return s
-	}
-	answered := func(seconds, over float64, proved int) ecsTrial {
-		return ecsTrial{Makespan: seconds, Over: over, work: work{Answers: 10, Proved: proved}}
 	}
 	// recorded are outcomes of one draw of each source, under all conditions alike.
 	recorded := func(of func(source, scheduler string) outcome) (all outcomes) {
@@ -157,6 +162,7 @@ func TestVerdictsOfECS(t *testing.T) {
 			return o
 		}))
 	}
+	acts := []bool{true, true}
 	half := verdicts(lab.Partly, 14)
 	half[4], half[6], half[11], half[13] = lab.Holds, lab.Holds, lab.Holds,
 		lab.Holds // those without a number of the paper
@@ -169,6 +175,8 @@ func TestVerdictsOfECS(t *testing.T) {
 		{"Fig. 8 and 9, half the gains", fig8Claims(made(paper(0.5))), half},
 		{"Fig. 8 and 9, no gain", fig8Claims(made(same)),
 			append(append(verdicts(lab.Fails, 4), lab.Holds), verdicts(lab.Fails, 9)...)},
+		{"Fig. 8 and 9, leveling never acts", fig8Claims(made(idle)),
+			append(append(verdicts(lab.Holds, 9), lab.Untested), verdicts(lab.Holds, 4)...)},
 		{"Fig. 10", fig10Claims(sets([3]float64{0.20, 0.23, 0.15}, [3]float64{0.1, 0, 0.02})), verdicts(lab.Holds, 4)},
 		{"Fig. 10, twice as fragmented", fig10Claims(sets([3]float64{0.20, 0.26, 0.25}, [3]float64{0.04, 0.02, 0.03})),
 			verdicts(lab.Partly, 4)},
@@ -187,17 +195,23 @@ func TestVerdictsOfECS(t *testing.T) {
 		{"Fig. 2 and 3, few at first",
 			fig2Claims(cases(ecsCase{Makespan: 80, Mean: 14, Init: 4, Used: 0.6, Over: 0.1, Beyond: 0.2}, 0))[:1],
 			verdicts(lab.Fails, 1)},
-		{"assumed, all near", assumedClaims([]float64{0.25, 0.4}, []float64{0.12, 0.25}, []float64{0.1, 0.2}),
+		{"assumed, all near", assumedClaims([]float64{0.25, 0.4}, []float64{0.12, 0.25}, []float64{0.1, 0.2}, acts),
 			verdicts(lab.Holds, 3)},
-		{"assumed, half", assumedClaims([]float64{0.15, 0.3}, []float64{0.1, 0.17}, []float64{-0.1, 0.2}),
+		{"assumed, half", assumedClaims([]float64{0.15, 0.3}, []float64{0.1, 0.17}, []float64{-0.1, 0.2}, acts),
 			verdicts(lab.Partly, 3)},
-		{"assumed, too much", assumedClaims([]float64{0.29, 0.9}, []float64{0.17, 0.6}, []float64{-0.1, -0.2}),
+		{"assumed, too much", assumedClaims([]float64{0.29, 0.9}, []float64{0.17, 0.6}, []float64{-0.1, -0.2}, acts),
 			verdicts(lab.Fails, 3)},
+		{"assumed, leveling acts once", assumedClaims([]float64{0.25, 0.4}, []float64{0, 0.25}, []float64{0.1, 0.2},
+			[]bool{false, true}), verdicts(lab.Holds, 3)},
+		{"assumed, leveling never acts", assumedClaims([]float64{0.25, 0.4}, []float64{0.12, 0.25}, []float64{0.1, 0.2},
+			[]bool{false, false}), []lab.Verdict{lab.Holds, lab.Untested, lab.Holds}},
 		{"Fig. 1", fig1Claims(0.12, 0.33, 0.6, 0.7, phases(1, 0.2)), []lab.Verdict{lab.Untested, lab.Untested, lab.Holds}},
 		{"Fig. 1, busy", fig1Claims(0.12, 0.30, 0.6, 0.4, phases(0.2, 1)), []lab.Verdict{lab.Fails, lab.Fails, lab.Partly}},
 		{"Fig. 1, steady", fig1Claims(0.10, 0.33, 0.4, 0.6, phases(0.9, 1)), []lab.Verdict{lab.Fails, lab.Fails, lab.Fails}},
-		{"Table V", table5Claims(problems(true, 0.5, 0.1, "E", "F")), verdicts(lab.Holds, 3)},
-		{"Table V, of a core alone", table5Claims(problems(true, 0.6, 0.5, "B", "F")), []lab.Verdict{lab.Holds, lab.Partly,
+		{"Table V", table5Claims(problems(true, 0.5, 0.1, "E F", "D F E")), verdicts(lab.Holds, 3)},
+		{"Table V, one of both", table5Claims(problems(true, 0.5, 0.1, "E", "F")), []lab.Verdict{lab.Holds, lab.Holds,
+			lab.Fails}},
+		{"Table V, of a core alone", table5Claims(problems(true, 0.6, 0.5, "B", "E F")), []lab.Verdict{lab.Holds, lab.Partly,
 			lab.Partly}},
 		{"Table V, other sets", table5Claims(problems(false, 0.6, 0.6, "B", "D")), verdicts(lab.Fails, 3)},
 		{"detector", detectorClaims(sweep(leveledTo(100, 0.05, 100), leveledTo(100, 0.05, 20),
@@ -208,28 +222,36 @@ func TestVerdictsOfECS(t *testing.T) {
 		{"detector, in vain",
 			detectorClaims(sweep(leveledTo(100, 0.05, 100), leveledTo(103, 0.1, 60), leveledTo(100, 0.05, 50)),
 				defaults()), verdicts(lab.Fails, 4)},
-		{"wrong", wrongClaims(wrongs(stopped(110, 0.05, 20), stopped(90, 0.05, 5))), verdicts(lab.Holds, 3)},
-		{"wrong, slower", wrongClaims(wrongs(stopped(115, 0.05, 40), stopped(90, 0.05, 5), stopped(100, 0.2, 5))),
+		{"wrong", wrongClaims(wrongs(stopped(101, 0.05, 20), stopped(90, 0.05, 5))), verdicts(lab.Holds, 3)},
+		{"wrong, leveling acts on one kind", wrongClaims(wrongs(stopped(125, 0.2, 0), stopped(100, 0.05, 5))),
+			verdicts(lab.Holds, 3)},
+		{"wrong, leveling never acts", wrongClaims(wrongs(stopped(100, 0.1, 0))), verdicts(lab.Untested, 3)},
+		{"wrong, slower", wrongClaims(wrongs(stopped(103, 0.05, 40), stopped(90, 0.05, 5), stopped(100, 0.2, 5))),
 			verdicts(lab.Partly, 3)},
 		{"wrong, too slow", wrongClaims(wrongs(stopped(125, 0.2, 41))), verdicts(lab.Fails, 3)},
-		{"overhead", overheadClaims(overheads(func(i, k int) int { return (1 + i) * (1 + k) }, answered(101, 0.06, 9),
-			answered(100, 0.05, 10))), verdicts(lab.Holds, 3)},
-		{"overhead, of sizes alone",
-			overheadClaims(overheads(func(i, _ int) int { return 1 + i }, answered(101, 0.09, 9), answered(100, 0.05, 5))),
-			verdicts(lab.Partly, 3)},
-		{"overhead, alike", overheadClaims(overheads(func(_, _ int) int { return 1000 }, answered(103, 0.05, 9),
-			answered(100, 0.05, 4))), verdicts(lab.Fails, 3)},
+		{"overhead", overheadClaims(overheads(func(i, k int) int { return (1 + i) * (1 + k) }, 0.05, 0.06, 0.07, 0.08,
+			0.1)), verdicts(lab.Holds, 2)},
+		{"overhead, of sizes alone", overheadClaims(overheads(func(i, _ int) int { return 1 + i }, 0.05, 0.07, 0.06, 0.08,
+			0.1)), verdicts(lab.Partly, 2)},
+		{"overhead, alike", overheadClaims(overheads(func(_, _ int) int { return 1000 }, 0.08, 0.06, 0.05, 0.05, 0.1)),
+			verdicts(lab.Fails, 2)},
+		{"overhead, one interval acts", overheadClaims(overheads(func(_, _ int) int { return 1000 }, 0.05, 0.1, 0.1, 0.1,
+			0.1)), []lab.Verdict{lab.Fails, lab.Untested}},
 		{"Table IV", table4Claims(true, 10, 10, map[string]float64{"CPU": 0.1, "I/O": 0.2, "hybrid": 0.2}, 1.5),
 			[]lab.Verdict{lab.Untested, lab.Holds, lab.Holds, lab.Holds}},
 		{"Table IV, hardly", table4Claims(true, 6, 10, map[string]float64{"CPU": 0.15, "I/O": 0.2, "hybrid": 0.2}, 1.25),
 			[]lab.Verdict{lab.Untested, lab.Partly, lab.Partly, lab.Partly}},
 		{"Table IV, not", table4Claims(false, 5, 10, map[string]float64{"CPU": 0.2, "I/O": 0.2, "hybrid": 0.2}, 1.2),
 			verdicts(lab.Fails, 4)},
-		{"real", real(outcome{Makespan: 1.1, Completion: 0.71, CPU: 0.5, Over: 0.05}, 0.71, 0.85), verdicts(lab.Holds, 6)},
-		{"real, hardly", real(outcome{Makespan: 1.2, Completion: 0.9, CPU: 0.44, Over: 0.09}, 1, 1.07),
+		{"real", real(outcome{Makespan: 1.01, Completion: 0.71, CPU: 0.5, Over: 0.05, Stops: 1}, 0.71, 0.85),
+			verdicts(lab.Holds, 6)},
+		{"real, leveling never acts", real(outcome{Makespan: 1.01, Completion: 0.71, CPU: 0.5, Over: 0.05}, 0.71, 0.85),
+			append(verdicts(lab.Holds, 3), verdicts(lab.Untested, 3)...)},
+		{"real, hardly", real(outcome{Makespan: 1.03, Completion: 0.9, CPU: 0.44, Over: 0.09, Stops: 1}, 1, 1.07),
 			verdicts(lab.Partly, 6)},
-		{"real, no gain", real(outcome{Makespan: 1.3, Completion: 1, CPU: 0.4, Over: 0.1}, 1, 1), verdicts(lab.Fails, 6)},
-		{"real, too much", real(outcome{Makespan: 1, Completion: 0.1, CPU: 0.8, Over: 0}, 0.1, 0.3)[:4],
+		{"real, no gain", real(outcome{Makespan: 1.3, Completion: 1, CPU: 0.4, Over: 0.1, Stops: 1}, 1, 1),
+			verdicts(lab.Fails, 6)},
+		{"real, too much", real(outcome{Makespan: 1, Completion: 0.1, CPU: 0.8, Over: 0, Stops: 1}, 0.1, 0.3)[:4],
 			[]lab.Verdict{lab.Fails, lab.Holds, lab.Fails, lab.Fails}},
 		{"recorded, all", recordedClaims([][2]float64{{0.12, 0.3}, {0.2, 0.12}}, 2), []lab.Verdict{lab.Holds, lab.Holds}},
 		{"recorded, CPU alone", recordedClaims([][2]float64{{0.12, 0}, {0.2, 0}}, 1), []lab.Verdict{lab.Partly, lab.Partly}},

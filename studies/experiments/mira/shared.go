@@ -452,11 +452,10 @@ func efficiencyClaims(systems []system, trials, others [][]miraTrial) []lab.Clai
 		return fmt.Sprintf("%s with Mira, %s with Spark+YARN as the paper sets it; best baseline: %s, %s",
 			print(numbers[last]), print(numbers[0]), print(b), name)
 	}
-	below := func(id string, numbers []float64, print func(float64) string, factor, limit float64,
-		reasons ...any) lab.Claim {
+	below := func(id string, numbers []float64, print func(float64) string, factor float64, reasons ...any) lab.Claim {
 		b, _ := miraBest(systems, numbers)
-		return Paper.Stated(experiment, id).Because(reasons...).Judge(against(numbers, print), b/numbers[last] >= factor &&
-			numbers[last] <= limit, b > numbers[last])
+		return Paper.Stated(experiment, id).Because(reasons...).Judge(against(numbers, print), b/numbers[last] >= factor,
+			b > numbers[last])
 	}
 	seconds := func(v float64) string { return lab.Decimals(v, 0) + " s" }
 	short := func(v float64) string { return lab.Decimals(v, 2) + " s" }
@@ -466,18 +465,20 @@ func efficiencyClaims(systems []system, trials, others [][]miraTrial) []lab.Clai
 	rival := slices.Index(namesOf(systems), name)
 	rivals, own := lab.Decimals(rates[rival], 0), lab.Decimals(rates[last], 0)
 	lasted := lab.Pooled(trials[last], func(t miraTrial) []float64 { return t.Lasted })
+	least, _ := miraBest(systems, wasted)
 	return []lab.Claim{
-		below("whole", wholes, seconds, 267.0/148, math.Inf(1), gain(wholes), lab.Percent(unassigned[rival]), rivals, own),
+		below("whole", wholes, seconds, 267.0/148, gain(wholes), lab.Percent(unassigned[rival]), rivals, own),
 		Paper.Stated(experiment, "throughput").Because(lab.Decimals(fronts[last], 0), lab.Decimals(fronts[0], 0)).
 			Judge(fmt.Sprintf("%s tasks/s with Mira, %s with Spark+YARN", lab.Decimals(rates[last], 1), lab.Decimals(rates[0],
 				1)),
 				rates[last] >= rates[0]*91/87, rates[last] >= 0.95*rates[0]),
-		below("delay", delays, es, 914.0/131, math.Inf(1), gain(delays), rivals, own),
-		below("acquisition", comes, short, 5.5, math.Inf(1), gain(comes)),
-		Paper.Stated(experiment, "missed").Because(lab.Decimals(1000*lab.Quantile(lasted, 0.5), 0),
+		below("delay", delays, es, 914.0/131, gain(delays), rivals, own),
+		below("acquisition", comes, short, 5.5, gain(comes)),
+		Paper.Stated(experiment, "table-two").Because(lab.Decimals(1000*lab.Quantile(lasted, 0.5), 0),
 			lab.Decimals(1000*lab.Quantile(lasted, 1), 0)).
-			Judge(against(missed, tenths), missed[last] <= 0.009 && missed[last] < missed[0], missed[last] < missed[0]/2),
-		below("wasted", wasted, tenths, 11.1/2.9, 0.029),
+			Judge("missed "+against(missed, tenths)+"; unused "+against(wasted, tenths),
+				missed[last] <= 0.009 && missed[last] < missed[0] && wasted[last] <= 0.029 && least/wasted[last] >= 11.1/2.9,
+				missed[last] < missed[0]/2 && wasted[last] < least),
 		Paper.Stated(experiment, "alibaba").Judge(against(delayed, es), delayed[0]/delayed[last] >= 914.0/131,
 			delayed[0] > delayed[last]),
 	}
