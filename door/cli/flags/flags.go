@@ -39,6 +39,12 @@ func (v value[T]) Set(text string) error {
 	return err
 }
 
+// Parsed is a flag for a T: parse reads what a user writes, and print writes the default as a user would. Unit is the
+// name of the value in help texts.
+func Parsed[T any](to *T, unit string, parse func(string) (T, error), print func(T) string) pflag.Value {
+	return value[T]{to, unit, parse, print}
+}
+
 // Amount is a flag for an amount with its unit, above 0.
 type Amount struct {
 	value[resource.Amount]

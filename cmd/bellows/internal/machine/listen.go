@@ -7,7 +7,10 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/spf13/pflag"
+
 	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/cli/flags"
 	"github.com/bellows-rm/bellows/door/server"
 )
 
@@ -31,48 +34,26 @@ func (l *listening) load() (*tls.Certificate, error) {
 }
 
 // addressFlag is a flag for an address on which to listen.
-type addressFlag struct{ to *string }
-
-// String implements pflag.Value.
-func (v addressFlag) String() string { return textOf(v.to) }
-
-// Type implements pflag.Value.
-func (v addressFlag) Type() string { return "address" }
-
-// Set implements pflag.Value.
-func (v addressFlag) Set(text string) error {
-	host, port, err := net.SplitHostPort(text)
-	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || host == "" {
-		return errors.New("must be HOST:PORT, such as 127.0.0.1:8443; the hosts 0.0.0.0 and [::] are all addresses of " +
-			"this machine")
-	}
-	*v.to = text
-	return nil
+func addressFlag(to *string) pflag.Value {
+	return flags.Parsed(to, "address", func(text string) (string, error) {
+		host, port, err := net.SplitHostPort(text)
+		if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || host == "" {
+			return "", errors.New("must be HOST:PORT, such as 127.0.0.1:8443; the hosts 0.0.0.0 and [::] are all " +
+				"addresses of this machine")
+		}
+		return text, nil
+	}, asItIs)
 }
 
 // pathFlag is a flag for a file that the daemon reads whenever it reads its configuration: it may have another
 // working directory then.
-type pathFlag struct{ to *string }
-
-// String implements pflag.Value.
-func (v pathFlag) String() string { return textOf(v.to) }
-
-// Type implements pflag.Value.
-func (v pathFlag) Type() string { return "file" }
-
-// Set implements pflag.Value.
-func (v pathFlag) Set(text string) error {
-	if !filepath.IsAbs(text) {
-		return errors.New("must be an absolute path")
-	}
-	*v.to = text
-	return nil
+func pathFlag(to *string) pflag.Value {
+	return flags.Parsed(to, "file", func(text string) (string, error) {
+		if !filepath.IsAbs(text) {
+			return "", errors.New("must be an absolute path")
+		}
+		return text, nil
+	}, asItIs)
 }
 
-// textOf returns a text; empty if there is none, as for the zero value of a flag.
-func textOf(t *string) string {
-	if t == nil {
-		return ""
-	}
-	return *t
-}
+func asItIs(text string) string { return text }

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/cli/flags"
 	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/live/api"
@@ -69,9 +71,9 @@ Ordinary users create tokens for themselves, root for any user. A user can have
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.n.User, "user", "", "`name` of the token's user; default: you")
-	f.Var(scopeFlag{&o.n.Scope}, "scope", "what the token is good for: "+strings.Join(api.ScopeNames(), ", ")+
+	f.Var(scopeFlag(&o.n.Scope), "scope", "what the token is good for: "+strings.Join(api.ScopeNames(), ", ")+
 		"; required")
-	f.Var(lifetimeFlag{&o.n.Lifetime}, "expires",
+	f.Var(lifetimeFlag(&o.n.Lifetime), "expires",
 		"time after which the token is not valid any more, such as 12h or 30d, up to 365d")
 	f.StringVar(&o.file, "file", "", "write the token to a new `file` that only you can read, and do not print it")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
@@ -202,48 +204,31 @@ run on.`,
 }
 
 // scopeFlag is a flag for the scope of a token.
-type scopeFlag struct{ to *api.Scope }
-
-// String implements pflag.Value.
-func (v scopeFlag) String() string {
-	if v.to == nil {
-		return ""
-	}
-	return v.to.String()
-}
-
-// Type implements pflag.Value.
-func (v scopeFlag) Type() string { return "scope" }
-
-// Set implements pflag.Value.
-func (v scopeFlag) Set(text string) error {
-	if v.to.UnmarshalText([]byte(text)) != nil {
-		return fmt.Errorf("must be one of %s", strings.Join(api.ScopeNames(), ", "))
-	}
-	return nil
+func scopeFlag(to *api.Scope) pflag.Value {
+	return flags.Parsed(to, "scope", func(text string) (s api.Scope, err error) {
+		if s.UnmarshalText([]byte(text)) != nil {
+			err = fmt.Errorf("must be one of %s", strings.Join(api.ScopeNames(), ", "))
+		}
+		return s, err
+	}, api.Scope.String)
 }
 
 const day = 24 * time.Hour
 
 // lifetimeFlag is a flag for the lifetime of a token: a number of days, or a duration.
-type lifetimeFlag struct{ to *time.Duration }
-
-// String implements pflag.Value.
-func (v lifetimeFlag) String() string {
-	switch {
-	case v.to == nil || *v.to == 0:
-		return ""
-	case *v.to%day == 0:
-		return fmt.Sprintf("%dd", *v.to/day)
-	}
-	return v.to.String()
+func lifetimeFlag(to *time.Duration) pflag.Value {
+	return flags.Parsed(to, "duration", parseLifetime, func(d time.Duration) string {
+		switch {
+		case d == 0:
+			return ""
+		case d%day == 0:
+			return fmt.Sprintf("%dd", d/day)
+		}
+		return d.String()
+	})
 }
 
-// Type implements pflag.Value.
-func (v lifetimeFlag) Type() string { return "duration" }
-
-// Set implements pflag.Value.
-func (v lifetimeFlag) Set(text string) error {
+func parseLifetime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var n uint64
@@ -251,9 +236,8 @@ func (v lifetimeFlag) Set(text string) error {
 		d = time.Duration(n) * day
 	}
 	if err != nil || d < api.LeastLifetime || d > api.MostLifetime {
-		return fmt.Errorf("must be a number of days or a duration, such as 30d or 12h, from %v to %dd",
+		return 0, fmt.Errorf("must be a number of days or a duration, such as 30d or 12h, from %v to %dd",
 			api.LeastLifetime, api.MostLifetime/day)
 	}
-	*v.to = d
-	return nil
+	return d, nil
 }

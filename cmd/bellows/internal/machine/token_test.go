@@ -14,18 +14,18 @@ func TestLifetimes(t *testing.T) {
 	for text, want := range map[string]time.Duration{"30d": 30 * day, "365d": 365 * day, "12h": 12 * time.Hour,
 		"90s": 90 * time.Second, "48h": 2 * day} {
 		var d time.Duration
-		flag := lifetimeFlag{&d}
+		flag := lifetimeFlag(&d)
 		if err := flag.Set(text); err != nil || d != want {
 			t.Errorf("%s is %v, %v", text, d, err)
 		}
 		again := d
-		if err := (lifetimeFlag{&again}).Set(flag.String()); err != nil || again != d {
+		if err := lifetimeFlag(&again).Set(flag.String()); err != nil || again != d {
 			t.Errorf("%s is printed as %s: %v", text, flag, err)
 		}
 	}
 	for _, text := range []string{"", "d", "0d", "366d", "-1d", "1.5d", "59s", "8761h", "30", "99999999999d", "1y"} {
 		var d time.Duration
-		if err := (lifetimeFlag{&d}).Set(text); err == nil || d != 0 {
+		if err := lifetimeFlag(&d).Set(text); err == nil || d != 0 {
 			t.Errorf("%q is %v", text, d)
 		}
 	}

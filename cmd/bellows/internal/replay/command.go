@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
+	"github.com/bellows-rm/bellows/door/cli/flags"
 	"github.com/bellows-rm/bellows/door/cli/simulate"
 	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
@@ -40,7 +42,7 @@ Ordinary users replay only their own jobs; other users' jobs are not simulated.`
 type options struct {
 	place        place.Place
 	policies     simulate.Policies
-	since, until moment
+	since, until time.Time
 	user         string
 	asJSON       bool
 }
@@ -60,8 +62,8 @@ func Command() *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.policies.Flags(cmd)
-	f.Var(&o.since, "since", "only jobs that were submitted from then on")
-	f.Var(&o.until, "until", "only jobs that were submitted before")
+	f.Var(moment(&o.since), "since", "only jobs that were submitted from then on")
+	f.Var(moment(&o.until), "until", "only jobs that were submitted before")
 	f.StringVar(&o.user, "user", "", "only jobs of the `user`")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	o.place.Flags(cmd, false)
@@ -69,38 +71,30 @@ func Command() *cobra.Command {
 }
 
 // moment is a flag for a point in time; the zero Time means none.
-type moment struct{ time.Time }
-
-// String implements pflag.Value.
-func (m *moment) String() string {
-	if m.IsZero() {
-		return ""
-	}
-	return m.Format(time.RFC3339)
+func moment(to *time.Time) pflag.Value {
+	return flags.Parsed(to, "time", parseMoment, func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Format(time.RFC3339)
+	})
 }
 
-// Type implements pflag.Value.
-func (m *moment) Type() string { return "time" }
-
-// Set implements pflag.Value.
-func (m *moment) Set(text string) error {
+func parseMoment(text string) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		m.Time = time.Now().Add(-ago)
-		return nil
+		return time.Now().Add(-ago), nil
 	}
 	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			m.Time = t
-			return nil
+			return t, nil
 		}
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return fmt.Errorf("must be a date such as 2026-03-01, a time such as 2026-03-01 18:30 or " +
+		return t, fmt.Errorf("must be a date such as 2026-03-01, a time such as 2026-03-01 18:30 or " +
 			"2026-03-01T18:30:00Z, or how long ago, such as 24h")
 	}
-	m.Time = t
-	return nil
+	return t, nil
 }
 
 func (o *options) run(cmd *cobra.Command) error {
@@ -149,8 +143,8 @@ func (o *options) read(ctx context.Context, client *client.Client) (*history, er
 		}
 		for i := range page {
 			j := &page[i]
-			if !j.Ended || !o.since.IsZero() && j.Submitted.Before(o.since.Time) || !o.until.IsZero() &&
-				!j.Submitted.Before(o.until.Time) || o.user != "" && j.Owner != o.user {
+			if !j.Ended || !o.since.IsZero() && j.Submitted.Before(o.since) || !o.until.IsZero() &&
+				!j.Submitted.Before(o.until) || o.user != "" && j.Owner != o.user {
 				continue
 			}
 			if err := h.add(ctx, client, j.ID); err != nil {

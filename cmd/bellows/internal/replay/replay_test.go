@@ -171,19 +171,20 @@ func TestPhasesOfAPast(t *testing.T) {
 }
 
 func TestMoment(t *testing.T) {
-	var m moment
+	var m time.Time
+	flag := moment(&m)
 	for text, want := range map[string]time.Time{"2026-03-01": time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local),
 		"2026-03-01 18:30":     time.Date(2026, 3, 1, 18, 30, 0, 0, time.Local),
 		"2026-03-01T18:30:00Z": time.Date(2026, 3, 1, 18, 30, 0, 0, time.UTC)} {
-		if err := m.Set(text); err != nil || !m.Equal(want) {
+		if err := flag.Set(text); err != nil || !m.Equal(want) {
 			t.Errorf("%s: %v %v", text, m, err)
 		}
 	}
-	if err := m.Set("24h"); err != nil || time.Since(m.Time) < 24*time.Hour || time.Since(m.Time) > 25*time.Hour {
+	if err := flag.Set("24h"); err != nil || time.Since(m) < 24*time.Hour || time.Since(m) > 25*time.Hour {
 		t.Errorf("%v %v", m, err)
 	}
 	for _, text := range []string{"", "yesterday", "-3h"} {
-		if m.Set(text) == nil {
+		if flag.Set(text) == nil {
 			t.Errorf("%q is a time", text)
 		}
 	}
