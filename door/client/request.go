@@ -73,7 +73,6 @@ func query(name string, on bool) url.Values {
 	return url.Values{name: {strconv.FormatBool(on)}}
 }
 
-// putFilter puts a filter into a query.
 func putFilter(f *api.JobFilter, q url.Values) {
 	for name, text := range map[string]string{"status": f.Status, "user": f.User, "name": f.Name} {
 		if text != "" {

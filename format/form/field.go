@@ -106,7 +106,6 @@ func Special(of any) []string {
 	return all
 }
 
-// of returns the value of f in a struct.
 func (f *field) of(in reflect.Value) reflect.Value {
 	for _, i := range f.index {
 		if in.Kind() == reflect.Array {

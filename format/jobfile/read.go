@@ -140,7 +140,6 @@ func (f *jobFile) job(n *yaml.Node) {
 	f.jobs, f.after = append(f.jobs, j), append(f.after, after)
 }
 
-// stages reads the stages of a job.
 func (f *jobFile) stages(m *form.Mapping, j *workload.Job) {
 	var all []*stageReader
 	index := map[string]int{}

@@ -181,7 +181,6 @@ func readPoints(m *form.Mapping, ideal resource.Amount) []cluster.ElasticityPoin
 var truthFields = []string{"duration", "durations", "fresh", "first", "memory", "memories", "elasticity", "phases",
 	"task_phases", "heap"}
 
-// readTruth reads the truth of the tasks.
 func (s *stageReader) readTruth() {
 	m := s.Open("truth", truthFields...)
 	t := &workload.StageTruth{}

@@ -235,7 +235,6 @@ func (v *dssValues) wholeOr(name string, least, most, otherwise int64) int64 {
 	return v.whole(name, least, most)
 }
 
-// whole returns a whole number from least to most.
 func (v *dssValues) whole(name string, least, most int64) int64 {
 	n, err := strconv.ParseInt(string(v.object.fields[name].raw), 10, 64)
 	if err != nil || n < least || n > most {

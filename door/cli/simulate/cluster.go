@@ -60,7 +60,6 @@ func (o *clusterOptions) settle(w *workloadOptions, changed func(string) bool) (
 	return c, nil
 }
 
-// settleNodes sets the nodes.
 func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions, changed func(string) bool) error {
 	nodes, node, unknown := o.nodes, o.node, resource.Kinds(0)
 	fromWorkload := func(n int, size resource.Vector) { // unless a flag says otherwise

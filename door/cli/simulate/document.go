@@ -224,7 +224,6 @@ func (s *Study) describe() simulationJSON {
 	return doc
 }
 
-// hasFlex reports whether a workload has FLEX jobs.
 func hasFlex(w *workload.Workload) bool {
 	return slices.ContainsFunc(w.Jobs, func(j workload.Job) bool { return j.Class == cluster.Flex })
 }

@@ -126,7 +126,6 @@ func (s *Study) About() [][2]string {
 	}
 }
 
-// nodesText describes the nodes.
 func (c *clusterJSON) nodesText() string {
 	groups := c.Groups
 	if len(groups) == 0 {

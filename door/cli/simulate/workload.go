@@ -103,7 +103,6 @@ func parseGenerated(settings string, g *workload.GenerateOptions) (err error) {
 // generated reports whether the workload comes from a distribution.
 func (o *workloadOptions) generated() bool { return o.generate != nil }
 
-// generatesFlex reports whether the workload is generated FLEX jobs.
 func (o *workloadOptions) generatesFlex() bool {
 	return o.generated() && o.name == workload.Flex.String()
 }
@@ -160,7 +159,6 @@ func (o *workloadOptions) source(ctx context.Context, k int) (*workload.Workload
 	return w, err
 }
 
-// describe describes the simulated workload.
 func (o *workloadOptions) describe(w *workload.Workload) workloadJSON {
 	d := workloadJSON{Name: o.name, Format: o.format, Jobs: len(w.Jobs), Penalty: o.penalty}
 	if o.generated() {

@@ -252,7 +252,6 @@ const hardly = 0.01
 // flagsOfImport are hints on flags that `bellows trace import` has.
 var flagsOfImport = regexp.MustCompile(` \(--[^)]*\)`)
 
-// imported reads files of a format.
 func (o *options) imported(cmd *cobra.Command, f *format, files []string) (*record, error) {
 	sources, closeAll, err := recordings.Open(cmd.Context(), cmd.InOrStdin(), files)
 	defer closeAll()

@@ -15,7 +15,6 @@ import (
 // mostApps is for how many applications the page has a row.
 const mostApps = 15
 
-// print prints the page.
 func (d *document) print(w io.Writer, html string) error {
 	say := func(text string) { fmt.Fprintln(w, terminal.Fold(cluster.Printable(text), terminal.Width-2, "  ")) }
 	say(d.Headline + ".")
@@ -95,7 +94,6 @@ func (d *document) where() string {
 		resource.CPU.Format(m.CPUs), resource.FormatMemory(m.Memory), swap, m.From, d.Policy)
 }
 
-// appTable has a row for each application.
 func (d *document) appTable() (heads []string, rows [][]string) {
 	heads = []string{"APPLICATION", ">RUNS", ">ASKED", ">USED", ">AT MOST", ">RESERVE", ">WASTED", ">FAILED"}
 	size := func(a *resource.Amount) string {
@@ -120,7 +118,6 @@ func (d *document) appTable() (heads []string, rows [][]string) {
 	return heads, rows
 }
 
-// wayTable has a row for each way.
 func (d *document) wayTable() (heads []string, rows [][]string) {
 	heads = []string{"MEMORY", ">MAKESPAN", ">MEAN WAIT", ">AT ONCE", ">FAILED", ">STOOD", ">LOST", ">WASTED"}
 	for i := range d.Ways {

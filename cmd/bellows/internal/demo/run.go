@@ -76,7 +76,6 @@ func (d *demonstration) run(ctx context.Context, u *under, node resource.Vector,
 	return r, nil
 }
 
-// cpuTime returns the CPU time of the programs of all jobs.
 func cpuTime(jobs []api.Job) (used time.Duration) {
 	for _, j := range jobs {
 		for _, t := range slices.Concat(j.Earlier, j.Tasks) {

@@ -13,7 +13,6 @@ import (
 	"github.com/bellows-rm/bellows/door/client"
 )
 
-// parseJob reads the id of a job.
 func parseJob(text string) (cluster.JobID, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {

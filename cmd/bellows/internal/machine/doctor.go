@@ -72,7 +72,6 @@ exit code is 1 if there is a problem.`,
 	return cmd
 }
 
-// count adds up the findings.
 func count(findings []doctor.Finding) examined {
 	all := examined{Findings: findings}
 	for _, f := range findings {

@@ -33,7 +33,6 @@ func (l *listening) load() (*tls.Certificate, error) {
 	return c, command.Usage(err)
 }
 
-// addressFlag is a flag for an address on which to listen.
 func addressFlag(to *string) pflag.Value {
 	return flags.Parsed(to, "address", func(text string) (string, error) {
 		host, port, err := net.SplitHostPort(text)

@@ -154,7 +154,6 @@ func checkPuffRatio(ratio float64) error {
 	return err
 }
 
-// flags adds a flag for each setting.
 func (o *upOptions) flags(f *pflag.FlagSet) {
 	for _, s := range o.table() {
 		added := f.VarPF(s.value, s.flag, s.short, s.help)

@@ -203,7 +203,6 @@ run on.`,
 	return cmd
 }
 
-// scopeFlag is a flag for the scope of a token.
 func scopeFlag(to *api.Scope) pflag.Value {
 	return flags.Parsed(to, "scope", func(text string) (s api.Scope, err error) {
 		if s.UnmarshalText([]byte(text)) != nil {

@@ -134,7 +134,6 @@ func upCommand() *cobra.Command {
 	return cmd
 }
 
-// newUp returns the command and its options.
 func newUp() (*upOptions, *cobra.Command) {
 	o := newUpOptions()
 	cmd := &cobra.Command{
@@ -294,7 +293,6 @@ func (o *upOptions) line(capacity resource.Vector) string {
 		o.place.Socket)
 }
 
-// newPolicy makes the policy of the daemon.
 func (o *upOptions) newPolicy() (policy.Policy, error) {
 	p, err := NewPolicy(o.policy, o.settings)
 	if err == nil {

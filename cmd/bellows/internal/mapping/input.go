@@ -24,7 +24,6 @@ type input struct {
 // mostShown bounds what is shown of an input, in bytes.
 const mostShown = 40
 
-// openInput opens the file of the inputs.
 func openInput(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {

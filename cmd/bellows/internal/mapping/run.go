@@ -134,7 +134,6 @@ func awaitDaemon(ctx context.Context, client *client.Client, say io.Writer) erro
 	})
 }
 
-// all runs everything.
 func (r *run) all(ctx context.Context, client *client.Client, in io.Reader) (err error) {
 	// When the reader of our output ends, a write must fail and not end this process, because the application has to be
 	// cancelled.

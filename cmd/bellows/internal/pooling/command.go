@@ -44,7 +44,6 @@ docs/pools.md says how programs use a pool.`,
 // onePool says that a command needs the name of one pool.
 var onePool = command.OneArgument("pool: must be the name of one pool; `bellows pool ls` lists them")
 
-// userFlag adds the flag for operators.
 func userFlag(cmd *cobra.Command, to *string) {
 	cmd.Flags().StringVar(to, "user", "", "`name` of the owner, for operators; default: you")
 }

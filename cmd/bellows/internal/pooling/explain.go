@@ -86,7 +86,6 @@ func explanation(d *api.PoolDetail) (lines []string) {
 	return lines
 }
 
-// whoPays says for what the owner of a pool pays.
 func whoPays(d *api.PoolDetail) string {
 	n := 0
 	for i := range d.Members {
@@ -115,7 +114,6 @@ func whoPays(d *api.PoolDetail) string {
 	return text
 }
 
-// whenMore says when there are more executors.
 func whenMore(d *api.PoolDetail) string {
 	var queued []api.PoolExecutor
 	for _, e := range d.Members {
@@ -157,7 +155,6 @@ func lenders(d *api.PoolDetail) (n int) {
 	return n
 }
 
-// whenFewer says when there are fewer executors.
 func whenFewer(d *api.PoolDetail) string {
 	var parts []string
 	ending := 0

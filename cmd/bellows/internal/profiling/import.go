@@ -89,7 +89,6 @@ func (o *importOptions) run(cmd *cobra.Command, files []string) error {
 	return doc.print(cmd.OutOrStdout(), o.dryRun)
 }
 
-// read reads the logs.
 func (o *importOptions) read(cmd *cobra.Command, files []string) ([]importer.StageRun, []string, error) {
 	sources, closeAll, err := recordings.Open(cmd.Context(), cmd.InOrStdin(), files)
 	defer closeAll()

@@ -80,7 +80,6 @@ func forCell(e *api.PoolExecutor, _ time.Time) string {
 // since is for how long an executor has done what it does.
 func since(e *api.PoolExecutor) time.Duration { return cmp.Or(e.Gone, e.Running, e.Idle) }
 
-// executorLook returns the style of the state of an executor.
 func executorLook(e *api.PoolExecutor) style {
 	switch e.State {
 	case api.ExecutorAttached:

@@ -67,7 +67,6 @@ func jobRow(j *api.Job, all []api.Task, use map[cluster.ContainerID]use) row {
 	return r
 }
 
-// taskRow returns the row of a task of a job.
 func taskRow(j *api.Job, t *api.Task, use map[cluster.ContainerID]use) row {
 	r := newRow(subject{j.ID, t.Task}, j.Owner, j.Name, j)
 	r.id, r.started = t.Task.String(), t.Started

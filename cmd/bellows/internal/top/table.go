@@ -132,7 +132,6 @@ func (t *table[R]) heads(widths []int, o order, first string) (out line) {
 	return out
 }
 
-// line returns a row of the table.
 func (t *table[R]) line(r *R, widths []int, now time.Time) (out line) {
 	for i, w := range widths {
 		if w == 0 {

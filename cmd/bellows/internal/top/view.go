@@ -52,7 +52,6 @@ func (s *state) explanation(lines int) []line {
 	return s.pane.view(title, s.columns, lines)
 }
 
-// view returns the pane in that many columns and lines.
 func (p *pane) view(title string, columns, lines int) []line {
 	title = "── " + title + " "
 	out := []line{words(title+strings.Repeat("─", max(0, columns-terminal.Cells(title))), accent)}
@@ -96,7 +95,6 @@ func (s *state) nothing() string {
 	return "no jobs"
 }
 
-// lookOf returns the style of a state.
 func lookOf(state string) style {
 	switch state {
 	case "running":
