@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
@@ -133,10 +132,5 @@ func (s ContainerState) MarshalText() ([]byte, error) { return []byte(s.String()
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *ContainerState) UnmarshalText(text []byte) error {
-	i := slices.Index(containerStateNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("container state %q: unknown", text)
-	}
-	*s = ContainerState(i)
-	return nil
+	return ParseName(s, containerStateNames[:], 0, text, "container state")
 }

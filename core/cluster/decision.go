@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
@@ -36,24 +34,14 @@ var decisionNames = [...]string{"", "start", "kill", "reserve", "unreserve", "wa
 // NumDecisionKinds is one more than the last DecisionKind.
 const NumDecisionKinds = len(decisionNames)
 
-func (k DecisionKind) String() string {
-	if int(k) < len(decisionNames) {
-		return decisionNames[k]
-	}
-	return fmt.Sprintf("decision(%d)", uint8(k))
-}
+func (k DecisionKind) String() string { return NameOf(decisionNames[:], k, "decision") }
 
 // MarshalText implements encoding.TextMarshaler.
 func (k DecisionKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (k *DecisionKind) UnmarshalText(text []byte) error {
-	i := slices.Index(decisionNames[:], string(text))
-	if i < 1 {
-		return fmt.Errorf("decision kind %q: unknown", text)
-	}
-	*k = DecisionKind(i)
-	return nil
+	return ParseName(k, decisionNames[:], 1, text, "decision kind")
 }
 
 // Decision is an action that a policy requests, and why.

@@ -25,12 +25,7 @@ const (
 
 var elasticityNames = [...]string{"none", "step", "sawtooth", "points", "sawtooth-table"}
 
-func (k ElasticityKind) String() string {
-	if int(k) < len(elasticityNames) {
-		return elasticityNames[k]
-	}
-	return fmt.Sprintf("elasticity(%d)", uint8(k))
-}
+func (k ElasticityKind) String() string { return NameOf(elasticityNames[:], k, "elasticity") }
 
 // MarshalText implements encoding.TextMarshaler.
 func (k ElasticityKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

@@ -1,9 +1,6 @@
 package cluster
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
@@ -75,24 +72,14 @@ const (
 	NumOutcomes   = len(outcomeNames)
 )
 
-func (k EventKind) String() string {
-	if int(k) < len(eventNames) {
-		return eventNames[k]
-	}
-	return fmt.Sprintf("event(%d)", uint8(k))
-}
+func (k EventKind) String() string { return NameOf(eventNames[:], k, "event") }
 
 // MarshalText implements encoding.TextMarshaler.
 func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (k *EventKind) UnmarshalText(text []byte) error {
-	i := slices.Index(eventNames[:], string(text))
-	if i < 1 {
-		return fmt.Errorf("event kind %q: unknown", text)
-	}
-	*k = EventKind(i)
-	return nil
+	return ParseName(k, eventNames[:], 1, text, "event kind")
 }
 
 // Outcome is how a task ended.
@@ -110,24 +97,14 @@ const (
 
 var outcomeNames = [...]string{"", "succeeded", "failed", "out-of-memory", "killed", "lost", "preempted"}
 
-func (o Outcome) String() string {
-	if int(o) < len(outcomeNames) {
-		return outcomeNames[o]
-	}
-	return fmt.Sprintf("outcome(%d)", uint8(o))
-}
+func (o Outcome) String() string { return NameOf(outcomeNames[:], o, "outcome") }
 
 // MarshalText implements encoding.TextMarshaler.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (o *Outcome) UnmarshalText(text []byte) error {
-	i := slices.Index(outcomeNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("outcome %q: unknown", text)
-	}
-	*o = Outcome(i)
-	return nil
+	return ParseName(o, outcomeNames[:], 0, text, "outcome")
 }
 
 // Event is something that happened. Each EventKind says which fields are meaningful. There are many events, so fields

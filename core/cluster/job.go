@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/resource"
@@ -286,12 +285,7 @@ func (s JobStatus) MarshalText() ([]byte, error) { return []byte(s.String()), ni
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *JobStatus) UnmarshalText(text []byte) error {
-	i := slices.Index(jobStatusNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("job status %q: unknown", text)
-	}
-	*s = JobStatus(i)
-	return nil
+	return ParseName(s, jobStatusNames[:], 0, text, "job status")
 }
 
 // Ended reports whether the job can no longer change.

@@ -24,12 +24,7 @@ const (
 
 var reserveNames = [...]string{"stated", "learned"}
 
-func (r ReserveBy) String() string {
-	if int(r) < len(reserveNames) {
-		return reserveNames[r]
-	}
-	return fmt.Sprintf("reserve(%d)", uint8(r))
-}
+func (r ReserveBy) String() string { return NameOf(reserveNames[:], r, "reserve") }
 
 // MarshalText implements encoding.TextMarshaler.
 func (r ReserveBy) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

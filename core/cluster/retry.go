@@ -38,12 +38,7 @@ var retryOnNames = [...]string{"any", "oom", "error"}
 // RetryOnNames are the texts of a RetryOn.
 func RetryOnNames() []string { return slices.Clone(retryOnNames[:]) }
 
-func (r RetryOn) String() string {
-	if int(r) < len(retryOnNames) {
-		return retryOnNames[r]
-	}
-	return fmt.Sprintf("retry_on(%d)", uint8(r))
-}
+func (r RetryOn) String() string { return NameOf(retryOnNames[:], r, "retry_on") }
 
 // MarshalText implements encoding.TextMarshaler.
 func (r RetryOn) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

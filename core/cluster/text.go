@@ -134,3 +134,22 @@ func ClipLine(text string) string {
 	quoted := strconv.Quote(Clip(text))
 	return quoted[1 : len(quoted)-1]
 }
+
+// NameOf returns the name of one of a few values, such as an EventKind. A value without a name, which is a bug, is shown
+// as its kind and number.
+func NameOf[V ~uint8](names []string, v V, kind string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("%s(%d)", kind, uint8(v))
+}
+
+// ParseName sets v to the value of a name, which must not be below least. The error says what the name should be of.
+func ParseName[V ~uint8](v *V, names []string, least V, text []byte, kind string) error {
+	i := slices.Index(names, string(text))
+	if i < int(least) {
+		return fmt.Errorf("%s %q: unknown", kind, text)
+	}
+	*v = V(i)
+	return nil
+}

@@ -5,7 +5,8 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"slices"
+
+	"github.com/bellows-rm/bellows/core/cluster"
 )
 
 // Level is how bad a finding is; the order is that of severity.
@@ -26,12 +27,7 @@ func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (l *Level) UnmarshalText(text []byte) error {
-	i := slices.Index(levelNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("level %q: unknown", text)
-	}
-	*l = Level(i)
-	return nil
+	return cluster.ParseName(l, levelNames[:], 0, text, "level")
 }
 
 // Finding is the result of one check.

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/format/fault"
 )
 
@@ -26,12 +27,7 @@ const (
 
 var compressionNames = [...]string{"none", "gzip", "zstd", "lz4", "snappy"}
 
-func (c Compression) String() string {
-	if int(c) < len(compressionNames) {
-		return compressionNames[c]
-	}
-	return fmt.Sprintf("compression(%d)", uint8(c))
-}
+func (c Compression) String() string { return cluster.NameOf(compressionNames[:], c, "compression") }
 
 // CompressionOf returns the compression that the ending of a file's name stands for: .gz, .zst or .zstd, else none. It
 // determines how a file is written; a reader detects the compression from the first bytes.

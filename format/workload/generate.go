@@ -23,12 +23,7 @@ const (
 
 var distributionNames = [...]string{"uniform", "exponential", "flex"}
 
-func (d Distribution) String() string {
-	if int(d) < len(distributionNames) {
-		return distributionNames[d]
-	}
-	return fmt.Sprintf("distribution(%d)", uint8(d))
-}
+func (d Distribution) String() string { return cluster.NameOf(distributionNames[:], d, "distribution") }
 
 // ParseDistribution reads "uniform", "exponential" or "flex".
 func ParseDistribution(text string) (Distribution, error) {

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -99,12 +97,7 @@ func (s TaskState) MarshalText() ([]byte, error) { return []byte(s.String()), ni
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *TaskState) UnmarshalText(text []byte) error {
-	i := slices.Index(taskStateNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("task state %q: unknown", text)
-	}
-	*s = TaskState(i)
-	return nil
+	return cluster.ParseName(s, taskStateNames[:], 0, text, "task state")
 }
 
 // Bound is the most that a throttled task may transfer.
