@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding"
@@ -306,58 +307,39 @@ func putJobState(ctx context.Context, tx *change, id cluster.JobID, s JobState) 
 }
 
 func putPauses(ctx context.Context, tx *change, id cluster.JobID, pauses []Pause) error {
-	var text any
-	if len(pauses) > 0 {
-		all, err := json.Marshal(pauses)
-		if err != nil {
-			return fmt.Errorf("job %d: %w", id, err)
-		}
-		text = string(all)
+	text, err := column(pauses, len(pauses) > 0)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, `UPDATE jobs SET pauses = ? WHERE id = ?`, text, int64(id))
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE jobs SET pauses = ? WHERE id = ?`, text, int64(id)); err != nil {
+	if err != nil {
 		return fmt.Errorf("job %d: %w", id, err)
 	}
 	return nil
 }
 
 func putTask(ctx context.Context, tx *change, t *Task) error {
-	grant, err := json.Marshal(t.Grant)
-	if err != nil {
+	grant, wrongGrant := column(t.Grant, true)
+	throttle, wrongThrottle := column(t.Throttle, t.Throttle != nil)
+	progress, wrongProgress := column(t.Progress, t.Progress != nil)
+	ended, wrongEnd := column(exit{t.Exit, t.Taught}, t.Exit != nil)
+	if err := cmp.Or(wrongGrant, wrongThrottle, wrongProgress, wrongEnd); err != nil {
 		return fmt.Errorf("task %s: %w", t.Container.Task, err)
 	}
 	var outcome string
 	if t.Outcome != 0 {
 		outcome = t.Outcome.String()
 	}
-	var code, peak, ended, throttle, progress any
-	if t.Throttle != nil {
-		text, err := json.Marshal(t.Throttle)
-		if err != nil {
-			return fmt.Errorf("task %s: %w", t.Container.Task, err)
-		}
-		throttle = string(text)
-	}
-	if t.Progress != nil {
-		text, err := json.Marshal(t.Progress)
-		if err != nil {
-			return fmt.Errorf("task %s: %w", t.Container.Task, err)
-		}
-		progress = string(text)
-	}
+	var code, peak any
 	if t.Exit != nil {
-		text, err := json.Marshal(exit{t.Exit, t.Taught})
-		if err != nil {
-			return fmt.Errorf("task %s: %w", t.Container.Task, err)
-		}
-		code, ended = t.Exit.Code, string(text)
+		code = t.Exit.Code
 		if t.Exit.Peak > 0 {
 			peak = int64(t.Exit.Peak)
 		}
 	}
 	id := t.Container
-	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO tasks (job, stage, idx, run, owner_uid, node, granted, why, booked_ns,
+	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO tasks (job, stage, idx, run, owner_uid, node, granted, why, booked_ns,
 		started_ns, ended_ns, outcome, exit_code, peak_memory_bytes, exit, detail, throttle, progress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		int64(id.Task.Job), id.Task.Stage, id.Task.Index, id.Run, t.UID, t.Node, string(grant), t.Why, int64(t.Booked),
+		int64(id.Task.Job), id.Task.Stage, id.Task.Index, id.Run, t.UID, t.Node, grant, t.Why, int64(t.Booked),
 		int64(t.Started), int64(t.Ended), outcome, code, peak, ended, t.Detail, throttle, progress)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", id.Task, err)
@@ -413,12 +395,7 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 			&environment); err != nil {
 			return err
 		}
-		if pauses.Valid {
-			if err := json.Unmarshal([]byte(pauses.String), &j.Pauses); err != nil {
-				return fmt.Errorf("job %d: %w", j.ID, err)
-			}
-		}
-		if err := j.Request.read([]byte(request)); err != nil {
+		if err := cmp.Or(from(pauses, &j.Pauses), j.Request.read([]byte(request))); err != nil {
 			return fmt.Errorf("job %d: %w", j.ID, err)
 		}
 		j.Request.Job.ID, j.Request.Job.Submitted = j.ID, j.Submitted
@@ -448,10 +425,10 @@ func (s *Store) Environment(ctx context.Context, id cluster.JobID) (env []string
 		FROM jobs WHERE id = ?`
 	err = s.read(ctx, query, []any{int64(id)}, func(scan func(...any) error) error {
 		var text sql.NullString
-		if err := scan(&text); err != nil || !text.Valid {
+		if err := scan(&text); err != nil {
 			return err
 		}
-		return json.Unmarshal([]byte(text.String), &env)
+		return from(text, &env)
 	})
 	return env, err
 }
@@ -472,42 +449,46 @@ func (s *Store) tasks(ctx context.Context, which string, args ...any) ([]Task, e
 		FROM tasks WHERE ` + which
 	err := s.read(ctx, query, args, func(scan func(...any) error) error {
 		var t Task
-		var grant, outcome string
-		var ended, throttle, progress sql.NullString
+		var outcome string
+		var grant, ended, throttle, progress sql.NullString
 		if err := scan(&t.Container.Task.Job, &t.Container.Task.Stage, &t.Container.Task.Index, &t.Container.Run, &t.UID,
 			&t.Node, &grant, &t.Why, &t.Booked, &t.Started, &t.Ended, &outcome, &ended, &t.Detail, &throttle,
 			&progress); err != nil {
 			return err
 		}
-		if err := json.Unmarshal([]byte(grant), &t.Grant); err != nil {
+		var wrong error
+		if outcome != "" {
+			wrong = t.Outcome.UnmarshalText([]byte(outcome))
+		}
+		e := exit{Exit: new(cluster.Exit)}
+		if err := cmp.Or(from(grant, &t.Grant), wrong, from(ended, &e), from(throttle, &t.Throttle),
+			from(progress, &t.Progress)); err != nil {
 			return fmt.Errorf("task %s: %w", t.Container.Task, err)
 		}
-		if outcome != "" {
-			if err := t.Outcome.UnmarshalText([]byte(outcome)); err != nil {
-				return fmt.Errorf("task %s: %w", t.Container.Task, err)
-			}
-		}
 		if ended.Valid {
-			e := exit{Exit: new(cluster.Exit)}
-			if err := json.Unmarshal([]byte(ended.String), &e); err != nil {
-				return fmt.Errorf("task %s: %w", t.Container.Task, err)
-			}
 			t.Exit, t.Taught = e.Exit, e.Taught
-		}
-		if throttle.Valid {
-			if err := json.Unmarshal([]byte(throttle.String), &t.Throttle); err != nil {
-				return fmt.Errorf("task %s: %w", t.Container.Task, err)
-			}
-		}
-		if progress.Valid {
-			if err := json.Unmarshal([]byte(progress.String), &t.Progress); err != nil {
-				return fmt.Errorf("task %s: %w", t.Container.Task, err)
-			}
 		}
 		tasks = append(tasks, t)
 		return nil
 	})
 	return tasks, err
+}
+
+// column returns a value as a column has it, as JSON; NULL if it is not there.
+func column(value any, there bool) (text sql.NullString, err error) {
+	if !there {
+		return text, nil
+	}
+	all, err := json.Marshal(value)
+	return sql.NullString{String: string(all), Valid: true}, err
+}
+
+// from reads what column returned. NULL leaves the value as it is.
+func from(text sql.NullString, value any) error {
+	if !text.Valid {
+		return nil
+	}
+	return json.Unmarshal([]byte(text.String), value)
 }
 
 // scanned lets a column of text be scanned into what a text stands for.
