@@ -135,8 +135,8 @@ func ClipLine(text string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// NameOf returns the name of one of a few values, such as an EventKind. A value without a name, which is a bug, is shown
-// as its kind and number.
+// NameOf returns the name of one of a few values, such as an EventKind. A value without a name, which is a bug, has its
+// kind and number.
 func NameOf[V ~uint8](names []string, v V, kind string) string {
 	if int(v) < len(names) {
 		return names[v]
