@@ -31,6 +31,18 @@ type driver struct {
 	jvm   int    // its process
 }
 
+// pythonEnv is the environment of a Python that imports pyspark.
+func (m *machine) pythonEnv() []string {
+	m.t.Helper()
+	home := pyspark(m.t)
+	gateway, err := filepath.Glob(filepath.Join(home, "python/lib/py4j-*.zip"))
+	if err != nil || len(gateway) != 1 {
+		m.t.Fatalf("%d archives of py4j: %v", len(gateway), err)
+	}
+	return append(slices.Clone(m.env), "PYTHONPATH="+filepath.Dir(home)+":"+gateway[0], "PYTHONDONTWRITEBYTECODE=1",
+		"PYSPARK_PYTHON="+m.python)
+}
+
 // driver starts a driver with the connector of a jar.
 func (m *machine) driver(name, jar string) *driver {
 	m.t.Helper()
@@ -40,21 +52,15 @@ func (m *machine) driver(name, jar string) *driver {
 		m.t.Fatal(err)
 	}
 	defer log.Close()
-	home := pyspark(m.t)
-	gateway, err := filepath.Glob(filepath.Join(home, "python/lib/py4j-*.zip"))
-	if err != nil || len(gateway) != 1 {
-		m.t.Fatalf("%d archives of py4j: %v", len(gateway), err)
-	}
 	program, err := filepath.Abs("testdata/session.py")
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(m.t.Context(), "python3", program)
+	cmd := exec.CommandContext(m.t.Context(), m.python, program)
 	cmd.Dir = m.dir // Spark makes folders there.
 	// Programs are short: their JVMs need not optimise.
-	cmd.Env = append(slices.Clone(m.env), "PYTHONPATH="+filepath.Dir(home)+":"+gateway[0], "PYTHONDONTWRITEBYTECODE=1",
-		"PYSPARK_SUBMIT_ARGS=--jars "+jar+
-			" --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' pyspark-shell")
+	cmd.Env = append(m.pythonEnv(), "PYSPARK_SUBMIT_ARGS=--jars "+jar+
+		" --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' pyspark-shell")
 	cmd.Stderr = log
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -137,6 +143,15 @@ func together(t *testing.T, drivers []*driver, do func(*driver) error) {
 	}
 }
 
+// part runs a test of its own on the same machine.
+func (m *machine) part(name string, run func(*machine)) {
+	m.t.Run(name, func(t *testing.T) {
+		of := *m
+		of.t = t
+		run(&of)
+	})
+}
+
 // status is what a pool says of itself.
 type status struct {
 	Busy     int
@@ -161,6 +176,23 @@ var ordered = map[int][]int{1: {0, 1}, 2: {0, 2, 1, 3}, 3: {1, 2}, 4: {0}, 5: {1
 // mostRuns bounds how often a query runs until an executor changes hands meanwhile.
 const mostRuns = 30
 
+// finds asks a driver for rows, which must be those, in the order of columns.
+func (d *driver) finds(want table, do string, arguments map[string]any, by ...int) error {
+	var got table
+	if err := d.ask(do, arguments, &got); err != nil {
+		return err
+	}
+	if how := got.differs(want, by...); how != "" {
+		return fmt.Errorf("%s: %s %v: %s", d.name, do, arguments, how)
+	}
+	return nil
+}
+
+// query lets a driver run a query, which must find the rows.
+func (d *driver) query(number int, want table) error {
+	return d.finds(want, "query", map[string]any{"number": number}, ordered[number]...)
+}
+
 // compare runs a query until an executor of the pool changes hands meanwhile. Each time it must find the same rows.
 func (m *machine) compare(d *driver, pool string, number int, want table) error {
 	for runs := 1; runs <= mostRuns; runs++ {
@@ -168,19 +200,15 @@ func (m *machine) compare(d *driver, pool string, number int, want table) error 
 		if err != nil {
 			return err
 		}
-		var got table
-		if err := d.ask("query", map[string]any{"number": number}, &got); err != nil {
+		if err := d.query(number, want); err != nil {
 			return err
-		}
-		if how := got.differs(want, ordered[number]...); how != "" {
-			return fmt.Errorf("%s: query %d: %s", d.name, number, how)
 		}
 		after, err := m.status(pool)
 		if err != nil {
 			return err
 		}
 		if hands := after.Counters.Switched - before.Counters.Switched; hands > 0 {
-			m.t.Logf("%s: query %d: %d rows; executors changed hands %d times in run %d", d.name, number, len(got), hands, runs)
+			m.t.Logf("%s: query %d: %d rows; executors changed hands %d times in run %d", d.name, number, len(want), hands, runs)
 			return nil
 		}
 	}
@@ -306,14 +334,7 @@ func TestSparkQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	together(t, all, func(d *driver) error { return d.ask("close", nil, nil) })
-	part := func(name string, run func(m *machine)) {
-		t.Run(name, func(t *testing.T) {
-			of := *m
-			of.t = t
-			run(&of)
-		})
-	}
-	part("streams", func(m *machine) { m.streams(drivers[:2]) })
+	m.part("streams", func(m *machine) { m.streams(drivers[:2]) })
 	m.run(m.bellows, "pool", "rm", "sp")
-	part("cached", func(m *machine) { m.cached(all[:3], want.cached) })
+	m.part("cached", func(m *machine) { m.cached(all[:3], want.cached) })
 }

@@ -21,13 +21,19 @@ import (
 // pyspark returns the folder of the Spark that is tested, or of another version.
 func pyspark(t *testing.T, version ...string) string {
 	t.Helper()
+	return fetched(t, "pyspark", version...)
+}
+
+// fetched returns the path of what is fetched from PyPI.
+func fetched(t *testing.T, what string, arguments ...string) string {
+	t.Helper()
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), "./fetch", version...)
+	cmd := exec.CommandContext(t.Context(), "./fetch", arguments...)
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 3 {
-		fmt.Println("LEFT OUT: pyspark could not be fetched from PyPI")
-		t.Skip("LEFT OUT: pyspark could not be fetched: ", said.String())
+		fmt.Printf("LEFT OUT: %s could not be fetched from PyPI\n", what)
+		t.Skipf("LEFT OUT: %s could not be fetched: %s", what, said.String())
 	} else if err != nil {
 		t.Fatalf("%v: %s", err, said.String())
 	}
@@ -40,6 +46,7 @@ type machine struct {
 	dir     string
 	bellows string
 	env     []string
+	python  string // that drivers run with
 }
 
 func begin(t *testing.T, up ...string) *machine {
@@ -56,7 +63,7 @@ func begin(t *testing.T, up ...string) *machine {
 	}
 	home := pyspark(t)
 	program := filepath.Join(dir, "bellows")
-	m := &machine{t: t, dir: dir, bellows: program, env: append(os.Environ(), "BELLOWS="+program,
+	m := &machine{t: t, dir: dir, bellows: program, python: "python3", env: append(os.Environ(), "BELLOWS="+program,
 		"BELLOWS_STATE="+filepath.Join(dir, "state"), "BELLOWS_SOCKET=", "SPARK_HOME="+home, "SPARK_LOCAL_DIRS="+dir,
 		"PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"), "SPARK_LOCAL_IP=127.0.0.1")}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })

@@ -89,6 +89,11 @@ class Driver:
             used += one._1() - one._2()
         return used
 
+    def jvm(self):
+        """The process in which a task runs."""
+        process = "java_method('java.lang.ProcessHandle', 'current')"
+        return int(self.spark.sql("select %s from range(0, 1, 1, 1)" % process).collect()[0][0])
+
     def stream(self, batches, folder):
         """Counts the numbers of a stream by remainders, in at least so many batches. Returns the counts."""
         numbers = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()
