@@ -89,6 +89,43 @@ class Driver:
             used += one._1() - one._2()
         return used
 
+    def pandas(self, what):
+        """What a function of pandas computes from order lines: by rows, by groups, by groups as frames, or by batches; or
+        what a frame of pandas has that the rows were collected into."""
+        import pandas
+        from pyspark.sql.functions import pandas_udf
+
+        @pandas_udf("double")
+        def price(paid: pandas.Series, discount: pandas.Series) -> pandas.Series:
+            return paid.astype(float) * (1 - discount.astype(float))
+
+        @pandas_udf("double")
+        def spread(quantity: pandas.Series) -> float:
+            return float(quantity.max() - quantity.min())
+
+        def ranked(group: pandas.DataFrame) -> pandas.DataFrame:
+            best = group.sort_values(["l_quantity", "l_orderkey", "l_linenumber"]).tail(3)
+            return best[["l_returnflag", "l_orderkey", "l_quantity"]]
+
+        def large(batches):
+            for batch in batches:
+                yield batch[batch["l_quantity"] > 49][["l_orderkey", "l_linenumber"]]
+
+        lines = self.spark.table("lineitem")
+        if what == "rows":
+            frame = lines.select("l_orderkey", "l_linenumber", price("l_extendedprice", "l_discount"))
+        elif what == "groups":
+            frame = lines.groupBy("l_suppkey").agg(spread("l_quantity"))
+        elif what == "frames":
+            columns = "l_returnflag string, l_orderkey int, l_quantity double"
+            frame = lines.groupBy("l_returnflag").applyInPandas(ranked, columns)
+        elif what == "batches":
+            frame = lines.mapInPandas(large, "l_orderkey int, l_linenumber int")
+        else:
+            collected = lines.groupBy("l_shipmode").avg("l_quantity").toPandas()
+            return [[str(mode), float(mean)] for mode, mean in collected.itertuples(index=False)]
+        return [[plain(v) for v in row] for row in frame.collect()]
+
     def jvm(self):
         """The process in which a task runs."""
         process = "java_method('java.lang.ProcessHandle', 'current')"
