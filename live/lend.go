@@ -22,15 +22,20 @@ func (d *Driver) Lend(ctx context.Context, ids []cluster.JobID, idle bool) error
 				continue
 			}
 			for _, task := range idlers(j.state, idle) {
-				e := cluster.Event{Kind: cluster.TaskIdle, Task: task}
-				e.SetCondition(cluster.Condition{Idle: idle})
-				d.log.Debug("container lends its cores, or takes them back", "job", id, "task", task, "idle", idle)
-				d.step(e)
-				d.tell(j)
+				d.lend(j, task, idle)
 			}
 		}
 		d.flush()
 	})
+}
+
+// lend notifies the engine that the programs of a running task have nothing to do, or that they have.
+func (d *Driver) lend(j *job, task cluster.TaskID, idle bool) {
+	e := cluster.Event{Kind: cluster.TaskIdle, Task: task}
+	e.SetCondition(cluster.Condition{Idle: idle})
+	d.log.Debug("container lends its cores, or takes them back", "job", task.Job, "task", task, "idle", idle)
+	d.step(e)
+	d.tell(j)
 }
 
 // idlers returns the running tasks of j for which it is news that they are idle, or are not.

@@ -131,3 +131,55 @@ func TestCPUIsLearned(t *testing.T) {
 		r.checkReplay(log)
 	})
 }
+
+// In its first run, too, a program that waits lends its core, until it works again; what is stated is not lent.
+func TestWhoWaitsLendsItsCore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, renews(t))
+		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+		begin := func(name string, cpu resource.Amount) (cluster.JobID, cluster.ContainerID) {
+			s := submission(1)
+			s.Job.Name, s.Job.App, s.Job.Stages[0].Ideal = name, name, resource.Of(cpu, 20*resource.MiB)
+			id := r.submit(s)
+			return id, cluster.ContainerID{Task: cluster.TaskID{Job: id}, Run: 1}
+		}
+		use := func(c cluster.ContainerID, u usage.Usage) {
+			r.fake.measuring.Lock()
+			r.fake.usage[c] = u
+			r.fake.measuring.Unlock()
+			time.Sleep(followEvery)
+			synctest.Wait()
+		}
+		lends := func(id cluster.JobID, want bool) {
+			t.Helper()
+			if got := r.job(id).Tasks[0].Sized.Lends; got != want {
+				t.Errorf("job %d lends its core: %v", id, got)
+			}
+		}
+		stated, first := begin("stated", 1000)
+		r.fake.launched(r.order(cluster.Start))
+		waiting, second := begin("waits", 0)
+		r.fake.launched(r.order(cluster.Start))
+		third, _ := begin("third", 0)
+		use(first, waits(20))
+		lends(stated, false)
+		if j := r.job(third); j.Status != cluster.StatusPending {
+			t.Errorf("beside two cores that are stated or of use the third is %s", j.Status)
+		}
+		use(second, waits(6))
+		lends(waiting, true)
+		r.fake.launched(r.order(cluster.Start))
+		synctest.Wait()
+		fourth, _ := begin("fourth", 0)
+		u := waits(30)
+		u.Spans = append(u.Spans, spent(6, 900, 0))
+		use(second, u)
+		lends(waiting, false)
+		if j := r.job(fourth); j.Status != cluster.StatusPending {
+			t.Errorf("all cores are taken, and the fourth is %s", j.Status)
+		}
+		log := r.EventLog()
+		r.end()
+		replays(t, log)
+	})
+}
