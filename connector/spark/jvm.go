@@ -39,8 +39,8 @@ func (j *jvms) command(folders []string) *exec.Cmd {
 		conf = filepath.Join(j.spark.Home, "conf")
 	}
 	path := strings.Join([]string{j.compiled.Jar, conf, filepath.Join(j.spark.Home, "jars", "*")}, ":")
-	args := append([]string{fmt.Sprintf("-Xmx%d", j.heap), "-XX:+UseG1GC", "-Djava.io.tmpdir=" + folders[0]},
-		j.compiled.JavaOptions...)
+	args := append([]string{fmt.Sprintf("-Xmx%d", j.heap), "-XX:+UseG1GC", "-XX:+DisplayVMOutputToStderr",
+		"-Djava.io.tmpdir=" + folders[0]}, j.compiled.JavaOptions...)
 	cmd := exec.Command(j.java.Path, append(args, "-cp", path, mainClass)...)
 	for _, pair := range os.Environ() {
 		name, value, _ := strings.Cut(pair, "=")

@@ -97,7 +97,7 @@ exit 52
 		t.Errorf("left: %q", left)
 	}
 	for text, want := range map[string]string{
-		out.String(): `^-Xmx629145600 -XX:\+UseG1GC -Djava.io.tmpdir=\S+/7 --add-opens=x -cp ` +
+		out.String(): `^-Xmx629145600 -XX:\+UseG1GC -XX:\+DisplayVMOutputToStderr -Djava.io.tmpdir=\S+/7 --add-opens=x -cp ` +
 			`/cache/c.jar:/opt/spark/conf:/opt/spark/jars/\* org.apache.spark.executor.bellows.WarmExecutor\n` +
 			`cores 2 home /opt/spark secret  -Dmine=1\n\[etl 1\] got \{"do":"attach","attachment":1,"key":"k","payload":"eA=="\}\n$`,
 		said.String(): `unfinished\n`} {
