@@ -83,8 +83,8 @@ test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, then 
 spark: ## Spark from PyPI on warm executors, as root, under 4 minutes; needs Java 17, python3 and pip, and the first time 450 MB
 	$(TESTRUN) -- -tags=spark -count=1 -timeout=15m -run='^Test(Spark|Session)' ./connector/spark
 
-spark-long: ## Spark at length, as root, under 45 minutes: the 22 queries of TPC-H with seven settings, eight applications on two executors, 1,300 turns on one JVM, streams, the shells of Spark, pandas, a notebook, Spark Connect, mistakes of users, flex executors, and two other versions, which are 750 MB once
-	$(TESTRUN) -- -tags=spark -count=1 -timeout=60m -run='^Test(Spark|LongSpark|Session)' ./connector/spark -long
+spark-long: ## Spark at length, as root, under an hour: the 22 queries of TPC-H with seven settings, eight applications on two executors, 1,300 turns on one JVM, streams, the shells of Spark, pandas, a notebook, Spark Connect, mistakes of users, POOL_DEATHS (50) of JVMs, launchers, daemons and drivers each, flex executors, and two other versions, which are 750 MB once
+	$(TESTRUN) -- -tags=spark -count=1 -timeout=90m -run='^Test(Spark|LongSpark|Session)' ./connector/spark -long -deaths=$(POOL_DEATHS)
 
 demo: build ## real programs share too little memory, under 5 minutes; installs nothing, needs root for containers
 	./bin/bellows demo

@@ -34,6 +34,43 @@ func (m *machine) said() string {
 	return m.run(m.bellows, "logs", "--stderr", "pool/sp")
 }
 
+// Hadoop keeps clients of file systems, with what they authenticate by. No application gets that of another one that
+// the same JVM is attached to.
+func TestLongSparkClients(t *testing.T) {
+	m := begin(t)
+	jar := jarOption.FindStringSubmatch(m.run(m.bellows, "pool", "create", "sp", "--spark", "auto", "--min", "1", "--max",
+		"1"))
+	if jar == nil {
+		t.Fatal("no jar")
+	}
+	jars := jar[1] + "," + m.faulty()
+	drivers := []*driver{m.driver("one", jars), m.driver("two", jars)}
+	for owner, d := range drivers {
+		if err := d.open("spark-bellows://sp", map[string]any{"spark.hadoop.bellows.owner": owner + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	processes := map[int]bool{}
+	for range 2 {
+		for owner, d := range drivers {
+			var jvm, got int
+			if err := d.ask("jvm", nil, &jvm); err != nil {
+				t.Fatal(err)
+			}
+			processes[jvm] = true
+			if err := d.ask("function", map[string]any{"name": "faults.Owner", "text": "bellows.owner"}, &got); err != nil {
+				t.Fatal(err)
+			}
+			if got != owner+1 {
+				t.Errorf("application %d has the client of application %d", owner+1, got)
+			}
+		}
+	}
+	if len(processes) != 1 {
+		t.Errorf("they ran in the JVMs %v, want one", processes)
+	}
+}
+
 // What users do by mistake costs at most a JVM, and their own jobs: a task that ends its JVM, one that does not end
 // although its application is gone, threads that never end, a driver that does not answer, and a port that is taken.
 func TestLongSparkFaults(t *testing.T) {

@@ -1,8 +1,13 @@
 package faults
 
 import java.lang.{Long => JLong}
+import java.net.URI
 import java.nio.file.{Files, Paths}
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.FileSystem
+
+import org.apache.spark.SparkEnv
 import org.apache.spark.sql.api.java.UDF2
 
 /** Ends the JVM if there is a file, which is removed before. */
@@ -27,6 +32,17 @@ class Spin extends UDF2[String, JLong, JLong] {
     Files.createFile(Paths.get(file))
     Faults.never()
     n
+  }
+}
+
+/** Returns the number that the client of a file system was made with, under a key of its configuration. */
+class Owner extends UDF2[String, JLong, JLong] {
+  override def call(key: String, n: JLong): JLong = {
+    val conf = new Configuration()
+    for ((name, value) <- SparkEnv.get.conf.getAll if name.startsWith("spark.hadoop.")) {
+      conf.set(name.stripPrefix("spark.hadoop."), value)
+    }
+    FileSystem.get(new URI("file:///"), conf).getConf.get(key).toLong
   }
 }
 

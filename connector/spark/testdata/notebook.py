@@ -1,5 +1,5 @@
-"""Runs a notebook of two cells with a kernel, restarts the kernel, and runs it again. Arguments: the master, and the jar
-of the connector. It prints a line RESULT, and an object with the outputs of each run."""
+"""Runs a notebook of two cells with a kernel, restarts the kernel, and runs it again. Arguments: the master, and the
+jar of the connector. It prints a line RESULT, and an object with the outputs of each run."""
 import json
 import sys
 

@@ -90,8 +90,8 @@ class Driver:
         return used
 
     def pandas(self, what):
-        """What a function of pandas computes from order lines: by rows, by groups, by groups as frames, or by batches; or
-        what a frame of pandas has that the rows were collected into."""
+        """What a function of pandas computes from order lines: by rows, by groups, by groups as frames, or by batches;
+        or what a frame of pandas has that the rows were collected into."""
         import pandas
         from pyspark.sql.functions import pandas_udf
 
