@@ -335,6 +335,7 @@ func TestSparkQueries(t *testing.T) {
 	}
 	together(t, all, func(d *driver) error { return d.ask("close", nil, nil) })
 	m.part("streams", func(m *machine) { m.streams(drivers[:2]) })
+	m.part("apart", func(m *machine) { m.apart(drivers[0]) })
 	m.run(m.bellows, "pool", "rm", "sp")
 	m.part("cached", func(m *machine) { m.cached(all[:3], want.cached) })
 }

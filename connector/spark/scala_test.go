@@ -5,6 +5,7 @@ package spark_test
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/bellows-rm/bellows/connector/spark"
@@ -12,8 +13,8 @@ import (
 
 // What a driver knows of its executors is compared with a model that remembers everything, over random interleavings,
 // what applications have in memory is bounded, executors are not attached again between stages, and are divided among
-// stages as the pool does it, and no patience ends while a container is stopped: see scala-test, which is compiled as
-// the connector is.
+// stages as the pool does it, none of them idle beside a task, and no patience ends while a container is stopped: see
+// scala-test, which is compiled as the connector is.
 func TestSession(t *testing.T) {
 	home := pyspark(t)
 	i, err := spark.Find(t.Context(), home)
@@ -48,5 +49,7 @@ func TestSession(t *testing.T) {
 	run("-cp", path, "org.apache.spark.scheduler.bellows.StagesTest")
 	run("-cp", path, "org.apache.spark.scheduler.bellows.DivisionTest", "../../core/share/testdata/stages.jsonl")
 	run("-cp", path, "org.apache.spark.executor.bellows.PatienceTest")
-	run(append(c.JavaOptions, "-cp", path, "org.apache.spark.storage.bellows.ShrinkingTest")...)
+	for _, test := range []string{"scheduler.bellows.SubsetsTest", "storage.bellows.ShrinkingTest"} {
+		run(append(slices.Clone(c.JavaOptions), "-cp", path, "org.apache.spark."+test)...)
+	}
 }

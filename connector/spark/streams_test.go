@@ -4,6 +4,7 @@ package spark_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 )
 
@@ -40,5 +41,41 @@ func (m *machine) streams(drivers []*driver) {
 			m.t.Logf("%s: %d numbers", d.name, all)
 			return d.ask("close", nil, nil)
 		})
+	}
+}
+
+// apart lets an application run two jobs at once on two executors. Each runs on one of them, but for its first tasks,
+// which may begin before the other is there, and its last ones.
+func (m *machine) apart(d *driver) {
+	t, tasks := m.t, 16
+	t.Helper()
+	folder := filepath.Join(m.dir, "apart")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.open("spark-bellows://sp", nil); err != nil {
+		t.Fatal(err)
+	}
+	var ran [][]int
+	if err := d.ask("beside", map[string]any{"folder": folder, "tasks": tasks}, &ran); err != nil {
+		t.Fatal(err)
+	}
+	var own [2]int // the JVM in which most tasks of a job ran
+	for i, jvms := range ran {
+		count := map[int]int{}
+		for _, jvm := range jvms {
+			if count[jvm]++; count[jvm] > count[own[i]] {
+				own[i] = jvm
+			}
+		}
+		if count[own[i]] < tasks-5 {
+			t.Errorf("of %d tasks of job %d, %d ran in one JVM: %v", tasks, i, count[own[i]], jvms)
+		}
+	}
+	if own[0] == own[1] {
+		t.Errorf("both jobs ran in JVM %d: %v", own[0], ran)
+	}
+	if err := d.ask("close", nil, nil); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -6,7 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 
-/** The executors of an application are divided among its stages as the pool does it. Argument: a file of its vectors. */
+/** Executors are divided among stages as the pool does it. Argument: a file of its vectors. */
 object DivisionTest {
   def main(args: Array[String]): Unit = {
     val lines = Files.readAllLines(Paths.get(args(0))).asScala

@@ -222,6 +222,9 @@ private final class World(random: Random, covered: mutable.Map[String, Int]) {
       same(s"usable $id", session.usable(id), m.usable(id))
       if (m.usable(id)) cover("executors that can be used")
     }
+    val all = session.executors
+    same("executors", all.toSet, history.collect { case Served(id, _) if m.usable(id) => id }.toSet)
+    require(session.executors eq all, "executors that are the same are another object")
   }
 
   private def same[A](what: String, is: A, should: A): Unit = require(is == should, s"$what: is $is, should be $should")

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import threading
+import time
 import traceback
 
 from pyspark import StorageLevel
@@ -147,6 +148,34 @@ class Driver:
                 raise RuntimeError("the query has ended")
         query.stop()
         return sorted(list(row) for row in self.spark.table("counts").collect())
+
+    def beside(self, folder, tasks):
+        """Runs two jobs at once. A task of one waits, for 10 s at most, until the other has come nearly as far. Returns,
+        for each job, the process of the JVM in which each task ran."""
+        sc, ran = self.spark.sparkContext, {}
+
+        def run(name, other):
+            def task(n):
+                open(os.path.join(folder, "%s-%d" % (name, n)), "w").close()
+                awaited = [os.path.join(folder, "both")] + [os.path.join(folder, "%s-%d" % (other, n - 4))] * (n >= 4)
+                for _ in range(1000):
+                    if all(os.path.exists(path) for path in awaited):
+                        break
+                    time.sleep(0.01)
+                with open("/proc/%d/stat" % os.getppid()) as f:
+                    return int(f.read().rpartition(")")[2].split()[1])
+
+            ran[name] = sc.parallelize(range(tasks), tasks).map(task).collect()
+
+        threads = [threading.Thread(target=run, args=pair) for pair in (("a", "b"), ("b", "a"))]
+        for thread in threads:
+            thread.start()
+        while len(sc.statusTracker().getActiveStageIds()) < 2 and any(thread.is_alive() for thread in threads):
+            time.sleep(0.01)
+        open(os.path.join(folder, "both"), "w").close()
+        for thread in threads:
+            thread.join()
+        return [ran["a"], ran["b"]]
 
     def take(self, seconds):
         """Runs a job of one task every so often from now on."""

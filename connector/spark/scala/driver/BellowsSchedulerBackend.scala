@@ -93,10 +93,13 @@ private[spark] final class BellowsSchedulerBackend(scheduler: BellowsTaskSchedul
       if (BellowsSchedulerBackend.this.synchronized(coming.remove(next).nonEmpty)) settle()
   }
 
-  private def executorsFor(tasks: Int): Int = {
-    val slots = (BigDecimal(size.cores) / scheduler.CPUS_PER_TASK).toInt.max(1) // Spark 4.3 has parts of cores.
-    (tasks + slots - 1) / slots
-  }
+  /** The executors that can be given tasks: the same object while they are the same. */
+  def executors: Vector[String] = session.executors
+
+  /** How many tasks an executor runs at once. */
+  def slots: Int = (BigDecimal(size.cores) / scheduler.CPUS_PER_TASK).toInt.max(1) // Spark 4.3 has parts of cores.
+
+  private def executorsFor(tasks: Int): Int = (tasks + slots - 1) / slots
 
   /**
    * Tells the pool how many executors are needed, and gives back what is idle and not needed, or asked for. What is

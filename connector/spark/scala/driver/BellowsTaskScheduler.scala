@@ -2,16 +2,26 @@ package org.apache.spark.scheduler.bellows
 
 import java.nio.ByteBuffer
 
+import scala.collection.mutable
+
 import org.apache.spark.SparkContext
 import org.apache.spark.TaskState.TaskState
-import org.apache.spark.scheduler.{DirectTaskResult, ExecutorLossReason, ShuffleMapStage, Stage, TaskSchedulerImpl,
-  TaskSet, TaskSetManager}
+import org.apache.spark.scheduler.{DirectTaskResult, ExecutorLossReason, ShuffleMapStage, Stage, TaskSet,
+  TaskSetManager}
 
 import BellowsSchedulerBackend.{jobKey, queryKey}
 
 /** The scheduler of Spark, which tells its backend at once what executors it could use and which have become idle. */
-private[spark] final class BellowsTaskScheduler(sc: SparkContext) extends TaskSchedulerImpl(sc) {
+private[spark] final class BellowsTaskScheduler(sc: SparkContext) extends StageScheduler(sc) {
+  private val graphs = mutable.HashMap.empty[Int, JobGraph] // jobs that run; of the thread of the DAG scheduler
+
   private def bellows: BellowsSchedulerBackend = backend.asInstanceOf[BellowsSchedulerBackend]
+
+  override protected def executors: Seq[String] = bellows.executors
+
+  override protected def slots: Int = bellows.slots
+
+  override protected def below(job: Int, stage: Int): Long = graphs.get(job).map(_.below(stage)).getOrElse(0L)
 
   // While it is locked, no other thread finds that the tasks come no more, and are not there yet.
   override def submitTasks(taskSet: TaskSet): Unit = synchronized {
@@ -48,12 +58,7 @@ private[spark] final class BellowsTaskScheduler(sc: SparkContext) extends TaskSc
   }
 
   /** How many tasks run, or could run now. */
-  def tasksLeft: Int = synchronized {
-    rootPool.getSortedTaskSetQueue.iterator.map { t =>
-      if (t.isZombie) t.runningTasks
-      else (t.tasks.length - t.tasksSuccessful + t.speculatableTasks.count(!t.successful(_))).max(t.runningTasks)
-    }.sum
-  }
+  def tasksLeft: Int = synchronized { rootPool.getSortedTaskSetQueue.iterator.map(left).sum }
 
   /**
    * Finds out what comes when the tasks have ended. It is called in the thread of the DAG scheduler, so that it can
@@ -67,8 +72,9 @@ private[spark] final class BellowsTaskScheduler(sc: SparkContext) extends TaskSc
       case map: ShuffleMapStage => map.isAvailable
       case _ => false
     })
-    val all = dag.jobIdToStageIds.get(taskSet.priority).toSeq.flatten.flatMap(dag.stageIdToStage.get)
-    val next = all.filter(s => !isDue(s) && s.parents.exists(runs) && s.parents.forall(isDue))
+    val graph = graphOf(taskSet)
+    val next = (taskSet.stageId +: dag.runningStages.iterator.map(_.id).toSeq).flatMap(graph.readers).distinct
+      .flatMap(dag.stageIdToStage.get).filter(s => !isDue(s) && s.parents.forall(isDue))
     bellows.comes(jobKey(taskSet.priority), next.map(_.numTasks).sum)
     for (id <- Option(taskSet.properties).flatMap(p => Option(p.getProperty("spark.sql.execution.id")))) {
       val onlyShuffles = dag.jobIdToActiveJob.get(taskSet.priority).map(_.finalStage).exists {
@@ -76,6 +82,18 @@ private[spark] final class BellowsTaskScheduler(sc: SparkContext) extends TaskSc
         case _ => false
       }
       bellows.comes(queryKey(id), if (onlyShuffles) taskSet.tasks.length else 0)
+    }
+  }
+
+  private def graphOf(taskSet: TaskSet): JobGraph = {
+    val dag = dagScheduler
+    graphs --= graphs.keys.filterNot(dag.jobIdToActiveJob.contains).toList
+    graphs.get(taskSet.priority).filter(_.contains(taskSet.stageId)).getOrElse {
+      val all = dag.jobIdToStageIds.get(taskSet.priority).toSeq.flatten.flatMap(dag.stageIdToStage.get)
+      val graph = new JobGraph(all.map(_.id).toIndexedSeq, dag.stageIdToStage(_).numTasks,
+        dag.stageIdToStage(_).parents.map(_.id))
+      graphs(taskSet.priority) = graph
+      graph
     }
   }
 }

@@ -21,8 +21,8 @@ private[spark] object Division {
   def weight(left: Int, below: Long): Long = (left + below).min(MostWeight).max(1)
 
   /**
-   * For each stage, the sum of the weights of the stages that read what it writes. left are their own tasks, and parents
-   * the stages whose results they read; there is no cycle.
+   * For each stage, the sum of the weights of the stages that read what it writes. left are their own tasks, and
+   * parents the stages whose results they read; there is no cycle.
    */
   def below(left: Int => Int, parents: IndexedSeq[Seq[Int]]): Array[Long] = {
     val sums = new Array[Long](parents.size)

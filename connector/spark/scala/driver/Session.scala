@@ -57,6 +57,7 @@ final class Session {
   private val held = mutable.LinkedHashMap.empty[Long, Held] // assigned, not given back, not ended
   private val early = mutable.HashMap.empty[Long, String] // active, and not known to be assigned: the executor's id
   private val serving = mutable.HashMap.empty[String, Long] // executors that are active: the held attachment
+  private var using: Option[Vector[String]] = None // executors, while they are the same
   private var demand = 0
   private var coming = 0 // executors that stages that come can use, of those that are held
   private var closed = false
@@ -178,6 +179,7 @@ final class Session {
       case Change.Asked =>
         held.get(number).filterNot(_.asked).map { h =>
           h.asked = true
+          using = None
           Effect.Asked(number, c.why)
         }
       case Change.Ended =>
@@ -206,11 +208,13 @@ final class Session {
     serving.get(executorId).flatMap(held.get).foreach(_.executorId = None) // which it does not serve any more
     h.executorId = Some(executorId)
     serving(executorId) = h.attachment.number
+    using = None
     Effect.Use(executorId)
   }
 
   private def drop(h: Held): Unit = {
     held -= h.attachment.number
+    using = None
     h.executorId.filter(serving.get(_).contains(h.attachment.number)).foreach(serving -= _)
   }
 
@@ -226,6 +230,13 @@ final class Session {
   /** Whether an executor can be given tasks. */
   def usable(executorId: String): Boolean = synchronized {
     serving.get(executorId).exists(!held(_).asked)
+  }
+
+  /** The executors that can be given tasks, oldest attachment first: the same object while they are the same. */
+  def executors: Vector[String] = synchronized {
+    val all = using.getOrElse(held.values.filterNot(_.asked).flatMap(_.executorId).toVector)
+    using = Some(all)
+    all
   }
 
   /** The attachment by which an executor serves the application; None if it does not. */
