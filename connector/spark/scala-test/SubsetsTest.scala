@@ -88,7 +88,7 @@ object SubsetsTest {
 
   private def scenarios(sc: SparkContext): Unit = {
     val two = new Rig(sc, 4)
-    two.submit(0, 20)
+    two.submit(0, 20, on = Seq.fill(20)("host"))
     two.submit(1, 20)
     two.offer()
     same("two stages that begin", two.running, Map(0 -> Set("0", "1"), 1 -> Set("2", "3")))
@@ -124,6 +124,21 @@ object SubsetsTest {
     small.submit(1, 1000)
     small.offer()
     same("a small one of an earlier job", sizes(small), Map(0 -> 1, 1 -> 3))
+
+    val last = new Rig(sc, 6, below = stage => if (stage == 1) 40 else 0)
+    last.submit(0, 40)
+    last.submit(1, 4)
+    last.submit(2, 60)
+    last.offer()
+    same("three stages", last.running, Map(0 -> Set("0", "1"), 1 -> Set("2", "3"), 2 -> Set("4", "5")))
+    for (end <- Seq(Seq("2", "3"), Seq("2"))) {
+      last.end(end: _*)
+      last.offer()
+    }
+    same("what one leaves at its end", last.running, Map(0 -> Set("0", "1", "2"), 1 -> Set("3"), 2 -> Set("4", "5")))
+    last.end("2")
+    last.offer()
+    same("is divided", last.running, Map(0 -> Set("0", "1"), 1 -> Set("3"), 2 -> Set("2", "4", "5")))
 
     val path = new Rig(sc, 4, below = { case 0 => 20L; case _ => 0L })
     path.submit(0, 10)

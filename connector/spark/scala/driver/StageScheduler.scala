@@ -1,5 +1,7 @@
 package org.apache.spark.scheduler.bellows
 
+import scala.collection.mutable
+
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SchedulingMode, TaskDescription, TaskLocality, TaskSchedulerImpl, TaskSet,
   TaskSetManager, WorkerOffer}
@@ -29,6 +31,7 @@ private[spark] abstract class StageScheduler(sc: SparkContext) extends TaskSched
   private val subsets = new Subsets
   private var among: Seq[String] = Nil // the executors that were divided
   private var stale = false // stages have begun or ended, or have left executors to others
+  private val places = mutable.HashMap.empty[String, String] // executors that were offered: their hosts
   private var hosts = Map.empty[Int, Set[String]] // stages: those of their executors
   private var open = false // what would be idle goes to any stage
   private var refused = false
@@ -45,6 +48,10 @@ private[spark] abstract class StageScheduler(sc: SparkContext) extends TaskSched
 
   override def resourceOffers(offers: IndexedSeq[WorkerOffer],
       isAllFreeResources: Boolean = true): Seq[Seq[TaskDescription]] = synchronized {
+    for (o <- offers if !places.get(o.executorId).contains(o.host)) {
+      places(o.executorId) = o.host
+      stale = true
+    }
     divide()
     refused = false
     val started = super.resourceOffers(offers, isAllFreeResources)
@@ -70,7 +77,8 @@ private[spark] abstract class StageScheduler(sc: SparkContext) extends TaskSched
         }
       } else Vector.empty
       subsets.divide(now, running)
-      hosts = now.flatMap(e => subsets.stageOf(e).zip(executorIdToHost.get(e))).groupBy(_._1).map {
+      places --= (places.keySet -- now).toList
+      hosts = now.flatMap(e => subsets.stageOf(e).zip(places.get(e))).groupBy(_._1).map {
         case (stage, own) => stage -> own.map(_._2).toSet
       }
     }
