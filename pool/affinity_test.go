@@ -98,7 +98,8 @@ func (x *turns) ask(e *attachable) bool {
 // Executors go back to the applications of which they keep something. With three applications on four executors, fewer
 // than one in twenty attachments connect anew once all have been here, if executors keep all applications, or keep one
 // and need not change. If they keep two and must change, it would be 29 % by their numbers alone, and 18 % if others do
-// not count.
+// not count; at least 9.5 % on average by any rule that does not know what will be demanded, and 5.5 % of this very
+// stream by one that does.
 func TestExecutorsGoBackToWhatTheyKeep(t *testing.T) {
 	for _, c := range []struct {
 		keeps, demand int
