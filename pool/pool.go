@@ -43,6 +43,9 @@ const (
 	DefaultPoll     = 20 * time.Second
 )
 
+// RestFor is how long an executor must have had nothing to do for Config.Begins to be called.
+const RestFor = time.Second
+
 // Limits of what requests may contain, and leave unconfirmed.
 const (
 	MostApplications = 1000
@@ -75,6 +78,9 @@ type Config struct {
 	OfOwner *Room
 	// End ends the process of an executor that does not answer. It must not wait. nil does nothing.
 	End func(executor int, why string)
+	// Begins is called when an executor that has had nothing to do for RestFor gets something: its memory may have gone
+	// to others. It must not wait. nil does nothing.
+	Begins func(executor int)
 	// Changed is called when what Wanted returns may have changed. It must not wait. nil does nothing.
 	Changed func()
 	Log     *slog.Logger // nil is slog.Default

@@ -37,6 +37,9 @@ func (p *Pool) start(now timeline.Time, m *member, d *cluster.Decision) {
 	if len(m.ran) < mostRan {
 		m.ran[warmth(a, t)] = true
 	}
+	if p.config.Begins != nil && now.Sub(m.idle) >= RestFor {
+		p.config.Begins(m.number)
+	}
 	m.work, m.last, m.why = w, a.id, d.Reason
 	t.running = m
 	t.run++

@@ -208,7 +208,7 @@ func (d *Daemon) manage() (err error) {
 // openPools opens the pools on the driver.
 func (d *Daemon) openPools() (err error) {
 	d.Pools, err = fleet.Open(fleet.Config{State: d.config.State, Socket: d.config.Socket, Capacity: d.Capacity(),
-		Jobs: d.Driver, MostExecutors: server.MostExecutors(), Log: d.log})
+		Jobs: d.Driver, MostExecutors: server.MostExecutors(), FetchBack: d.Agent.FetchBack, Log: d.log})
 	return err
 }
 

@@ -79,6 +79,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "step" {
 		step(os.Args[2])
 	}
+	if len(os.Args) > 2 && os.Args[1] == "rest" {
+		rest(os.Args[2])
+	}
 	if len(os.Args) > 3 && os.Args[1] == "hold" {
 		hold(os.Args[2], os.Args[3])
 	}
@@ -98,6 +101,19 @@ func hold(size, seconds string) {
 		}
 	}
 	os.Exit(0)
+}
+
+// rest touches the given number of MiB, and then does nothing.
+func rest(size string) {
+	var mib int
+	fmt.Sscan(size, &mib)
+	block := testswap.Memory[byte](mib << 20)
+	for i := 0; i < len(block); i += 4096 {
+		block[i] = 1
+	}
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 // allocate touches as many MiB as text says.

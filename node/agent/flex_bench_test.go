@@ -266,37 +266,51 @@ func BenchmarkReclaim(b *testing.B) {
 	}
 }
 
-// BenchmarkResume brings 320 MiB back from swap by prefetching and by faults: from the growth of the limit until the
-// program has touched everything.
+// BenchmarkResume brings 320 MiB back from swap by prefetching, by faults, and by prefetching while the program runs:
+// from the growth of the limit until the program has touched everything.
 func BenchmarkResume(b *testing.B) {
 	testswap.Need(b, 1<<30)
 	s := newStage(b)
 	s.must(s.group.Apply(b.Context(), cgroup.Limits{MemoryBytes: cgroup.At(2 * heldMiB << 20)}))
 	s.say(fmt.Sprint("hold ", heldMiB), "done")
-	var ours, theirs, ratio spread
+	var before, faults, beside, ratio, runs spread
 	for range b.N {
-		for pair := range 10 {
-			var took [2]time.Duration
-			for i := range 2 {
+		for round := range 10 {
+			var took [3]time.Duration
+			for i := range 3 {
 				s.shrink()
-				way := (pair + i) % 2
+				way := (round + i) % 3
 				began := time.Now()
 				s.must(s.group.Apply(b.Context(), cgroup.Limits{MemoryBytes: cgroup.At(2 * heldMiB << 20)}))
-				if way == 0 {
+				prefetch := func() error {
 					_, err := s.group.Prefetch(b.Context(), 1<<40)
-					s.must(err)
+					return err
+				}
+				fetched := make(chan error, 1)
+				switch way {
+				case 0:
+					fetched <- prefetch()
+				case 1:
+					fetched <- nil
+				case 2:
+					go func() { fetched <- prefetch() }()
 				}
 				s.must(s.group.Thaw(b.Context()))
 				s.say("touch", "done")
 				took[way] = time.Since(began)
+				s.must(<-fetched)
 			}
-			ours, theirs = append(ours, ms(took[0])), append(theirs, ms(took[1]))
+			before, faults = append(before, ms(took[0])), append(faults, ms(took[1]))
+			beside = append(beside, ms(took[2]))
 			ratio = append(ratio, float64(took[1])/float64(took[0]))
+			runs = append(runs, float64(took[1])/float64(took[2]))
 		}
 	}
-	ours.report(b, "prefetch-ms")
-	theirs.report(b, "faults-ms")
+	before.report(b, "prefetch-ms")
+	faults.report(b, "faults-ms")
+	beside.report(b, "beside-ms")
 	ratio.report(b, "faults/prefetch")
+	runs.report(b, "faults/beside")
 }
 
 // benchAgent is an agent for a benchmark.

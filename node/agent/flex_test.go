@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/node/cgroup"
@@ -126,6 +127,33 @@ func TestFlexGivesWay(t *testing.T) {
 	for b.next(cluster.TaskResumed).Task != flex.Task {
 	}
 	b.openGate(gate, 2)
+}
+
+// TestFlexFetchesBack: the memory of a program that does nothing is in swap. It is fetched back, without a fault of the
+// program, once its limit has room for all of it.
+func TestFlexFetchesBack(t *testing.T) {
+	testswap.Need(t, 256<<20)
+	const holds, keeps, room = 160, 40, 224
+	b := newBench(t)
+	o := asFlex(b.order(os.Args[0], "rest", fmt.Sprint(holds)), room*resource.MiB, room*resource.MiB)
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	b.until("all that it holds", o.Container, func(r cluster.Reading) bool { return *r.Anonymous >= holds<<20 })
+	c := b.containers[o.Container]
+	if _, err := b.keeper.Act(t.Context(), c.kept, memory.Envelope{},
+		memory.Action{Kind: memory.Shrink, Limit: keeps * resource.MiB}); err != nil {
+		t.Fatal(err)
+	}
+	b.FetchBack(o.Container)
+	time.Sleep(200 * time.Millisecond)
+	if r := b.reading(o.Container); *r.Memory > keeps<<20 || *r.Swap < (holds-keeps)<<20 {
+		t.Errorf("without room it is %s", show(r))
+	}
+	if err := keeper.SetMemory(t.Context(), c.group, room*resource.MiB); err != nil {
+		t.Fatal(err)
+	}
+	// On a slow machine most is left to faults.
+	b.until("memory", o.Container, func(r cluster.Reading) bool { return *r.Memory >= (keeps+8)<<20 })
 }
 
 // TestSuspendedContainerCanBeKilled: a frozen process does not see that it is to end.

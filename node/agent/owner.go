@@ -57,6 +57,17 @@ func (o owner) Lives() { o.agent.lease.renew() }
 
 func (o owner) Go(work func()) { o.agent.begin(work) }
 
+// FetchBack reads memory of a container that begins to work back from swap. It does not wait.
+func (a *Agent) FetchBack(id cluster.ContainerID) {
+	a.mu.Lock()
+	c := a.containers[id]
+	started := c != nil && c.group != nil
+	a.mu.Unlock()
+	if started {
+		a.keeper.FetchBack(c.kept)
+	}
+}
+
 // Mended implements live.Audited.
 func (a *Agent) Mended() int64 { return a.keeper.Mended() }
 

@@ -79,22 +79,26 @@ func limitOf(g *cgroup.Group) resource.Amount {
 }
 
 // prefetch reads swapped memory back, if all of it fits: faster than the programs' faults would. A failure does no
-// harm, and prefetching may not take longer than the faults would.
-func (k *Keeper) prefetch(ctx context.Context, g *cgroup.Group, limit resource.Amount) {
+// harm, and prefetching may not take longer than the faults would. It returns false if the limit has no room for it.
+func (k *Keeper) prefetch(ctx context.Context, g *cgroup.Group, limit resource.Amount) (done bool) {
 	r, err := g.Read()
 	if err != nil {
-		return
+		return true
 	}
 	anonymous, _ := r.AnonBytes.Get()
 	swap, _ := r.SwapBytes.Get()
-	if swap == 0 || anonymous+swap > int64(limit) || !k.patience.may(time.Now()) {
-		return
+	if swap == 0 || !k.patience.may(time.Now()) {
+		return true
+	}
+	if anonymous+swap > int64(limit) {
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.patience.within(swap))
 	defer cancel()
 	began := time.Now()
 	_, err = g.Prefetch(ctx, int64(limit))
 	k.patience.took(time.Now(), time.Since(began), swap, err)
+	return true
 }
 
 // shrink lowers the limit, never raises it. It swaps memory out in large pieces while the programs are frozen; lowering

@@ -43,6 +43,8 @@ type Container struct {
 	overdue  bool        // leveling may hold it for too long
 	expects  *time.Timer // sets overdue in time
 
+	fetching atomic.Bool // its memory is being fetched back: see FetchBack
+
 	// stillness is what was last reported of it.
 	stillness stillness
 	// stillUntil is when its throttle should let it run again, as time since boot, ns; 0 while the throttle has not

@@ -57,6 +57,7 @@ type machine struct {
 	results   map[api.PoolRef]int
 	can       cluster.Capabilities
 	uses      int64 // memory that the processes of each job have, bytes
+	fetched   []cluster.ContainerID
 }
 
 // running is a job of the machine.
@@ -95,6 +96,10 @@ func (m *machine) open() {
 		Capacity: cores(m.cores).Add(resource.Of(0, resource.GiB)).With(resource.Disk, 100*resource.MB), Jobs: m,
 		MostExecutors: m.most, LookUp: func(string) (*user.User, error) {
 			return nil, m.unknown
+		}, FetchBack: func(c cluster.ContainerID) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.fetched = append(m.fetched, c)
 		}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		m.t.Fatal(err)

@@ -29,6 +29,7 @@ func (p *Pools) follow() {
 		p.beside.Go(p.followJobs)
 		p.beside.Go(p.followPressure)
 		p.beside.Go(p.followMemory)
+		p.beside.Go(p.fetchBack)
 		p.beside.Go(p.manage)
 	})
 }

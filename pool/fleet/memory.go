@@ -3,6 +3,7 @@ package fleet
 import (
 	"time"
 
+	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
@@ -61,4 +62,51 @@ func memoryOf(j *api.Job) (bytes int64) {
 		}
 	}
 	return bytes
+}
+
+// begun is an executor that has got something to do after a rest.
+type begun struct {
+	ref    api.PoolRef
+	number int
+}
+
+// mostBegun bounds those of which fetchBack has not heard. Others fault their memory in, which takes longer.
+const mostBegun = 1024
+
+// begins notes that an executor begins to work. It does not wait.
+func (p *Pools) begins(ref api.PoolRef, number int) {
+	select {
+	case p.begun <- begun{ref, number}:
+	default:
+	}
+}
+
+// fetchBack has the memory of executors that begin to work fetched back from swap, until the pools are closed.
+func (p *Pools) fetchBack() {
+	for {
+		select {
+		case b := <-p.begun:
+			if c, may := p.pagedOut(b); may && p.config.FetchBack != nil {
+				p.config.FetchBack(c)
+			}
+		case <-p.ctx.Done():
+			return
+		}
+	}
+}
+
+// pagedOut returns the container of an executor, and whether its memory may be in swap.
+func (p *Pools) pagedOut(b begun) (c cluster.ContainerID, may bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.pools[b.ref]
+	if h == nil || h.record.Spec.Class != cluster.Flex || h.executors[b.number] == nil {
+		return c, false
+	}
+	for _, t := range p.jobs[h.executors[b.number].job].Tasks {
+		if t.State == api.TaskRunning {
+			return cluster.ContainerID{Task: t.Task, Run: t.Run}, true
+		}
+	}
+	return c, false
 }

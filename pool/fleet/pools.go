@@ -46,6 +46,9 @@ type Config struct {
 	Jobs     Jobs
 	// MostExecutors bounds the executors of all pools. Those of one owner are at most half of them. 0 is no bound.
 	MostExecutors int
+	// FetchBack is called with the container of a FLEX executor that begins to work after a rest: its memory may be in
+	// swap. It must not wait. nil does nothing.
+	FetchBack func(cluster.ContainerID)
 	// LookUp finds a user by the uid; nil is user.LookupId.
 	LookUp func(uid string) (*user.User, error)
 	Lease  time.Duration // of executors and applications; 0 is pool.DefaultLease
@@ -63,6 +66,7 @@ type Pools struct {
 	// routes are what answers the messages of each pool.
 	routes atomic.Pointer[map[api.PoolRef]http.Handler]
 	dirty  chan struct{} // has an element if the size of a pool may have to change
+	begun  chan begun
 	ctx    context.Context
 	stop   func()
 	begin  sync.Once
@@ -110,6 +114,7 @@ func (c *Config) complete() {
 func Open(c Config) (p *Pools, err error) {
 	c.complete()
 	p = &Pools{config: c, log: c.Log, dirty: make(chan struct{}, 1),
+		begun: make(chan begun, mostBegun),
 		pools: map[api.PoolRef]*held{},
 		rooms: map[api.Owner]*pool.Room{}, jobs: map[cluster.JobID]api.Job{}, uses: map[cluster.JobID]use{},
 		fewer: make(chan struct{})}
@@ -195,7 +200,8 @@ func (p *Pools) start(h *held) error {
 		Verify: func(number int, secret string) bool {
 			return p.key.verify(id, number, secret) && p.knows(h, number)
 		},
-		End: func(number int, why string) { p.endProcess(ref, number, why) }})
+		End:    func(number int, why string) { p.endProcess(ref, number, why) },
+		Begins: func(number int) { p.begins(ref, number) }})
 	return nil
 }
 

@@ -414,6 +414,28 @@ func TestExecutorDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// The memory of a FLEX executor may have gone to others while it had nothing to do, and is fetched back when it has:
+// once for many tasks, and not for tasks that follow at once.
+func TestMemoryIsFetchedBack(t *testing.T) {
+	for class, want := range map[cluster.Class]int{cluster.Flex: 2, cluster.Regular: 0} {
+		bubble(t, 8, func(t *testing.T, m *machine) {
+			r := m.put(ada, func(s *api.PoolSpec) { s.Min, s.Max, s.Class = 1, 1, class })
+			for _, rest := range []time.Duration{2 * pool.RestFor, pool.RestFor / 2, time.Minute} {
+				m.later(rest)
+				m.enrol(r, 3)
+				m.later(3*m.taskFor + time.Millisecond)
+			}
+			if n := m.collected(r); n != 9 {
+				t.Errorf("%d results", n)
+			}
+			container := cluster.ContainerID{Task: cluster.TaskID{Job: 1}, Run: 1}
+			if len(m.fetched) != want || want > 0 && !slices.Equal(m.fetched, []cluster.ContainerID{container, container}) {
+				t.Errorf("%s: fetched back is the memory of %v", class, m.fetched)
+			}
+		})
+	}
+}
+
 // Executors that are too large after a task are replaced.
 func TestRecycle(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {
