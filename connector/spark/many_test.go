@@ -62,7 +62,7 @@ func TestLongSparkMany(t *testing.T) {
 	}
 	t.Logf("%d queries of %d applications: %.0f s; executors changed hands %d times", len(numbers)*len(drivers),
 		len(drivers), time.Since(began).Seconds(), s.Counters.Switched)
-	if least := int64(len(numbers) * len(drivers)); s.Counters.Switched < least {
+	if least := int64(len(drivers) - 1); s.Counters.Switched < least {
 		t.Errorf("executors changed hands %d times, want at least %d", s.Counters.Switched, least)
 	}
 	if said := m.run(m.bellows, "logs", "--stderr", "pool/many"); strings.Contains(said, "is detached: there is no room") {

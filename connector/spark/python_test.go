@@ -81,8 +81,8 @@ func (m *machine) pandas(jar string) {
 		m.t.Fatal(err)
 	}
 	m.t.Logf("executors changed hands %d times", s.Counters.Switched)
-	if s.Counters.Switched < int64(len(functions)) {
-		m.t.Errorf("executors changed hands %d times, want at least %d", s.Counters.Switched, len(functions))
+	if s.Counters.Switched == 0 {
+		m.t.Error("no executor changed hands")
 	}
 	together(m.t, drivers, func(d *driver) error { return d.ask("close", nil, nil) })
 }

@@ -60,7 +60,7 @@ func (m *machine) driver(name, jar string) *driver {
 	cmd.Dir = m.dir // Spark makes folders there.
 	// Programs are short: their JVMs need not optimise.
 	cmd.Env = append(m.pythonEnv(), "PYSPARK_SUBMIT_ARGS=--jars "+jar+
-		" --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' pyspark-shell")
+		" --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir="+m.dir+"' pyspark-shell")
 	cmd.Stderr = log
 	in, err := cmd.StdinPipe()
 	if err != nil {
