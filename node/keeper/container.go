@@ -3,7 +3,6 @@ package keeper
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/memory"
@@ -27,6 +26,7 @@ type Setup struct {
 type Container struct {
 	Setup
 	acting sync.Mutex // one action of the memory manager at a time
+	ear    newest     // which notices are requested: see Keeper.listen
 	// stance is changed with changing locked, by the method change.
 	changing sync.Mutex
 	stance   stance
@@ -35,13 +35,12 @@ type Container struct {
 	breathing bool
 
 	record recorded
-	// ordering guards the orders that have not been carried out, and the next four.
+	// ordering guards the orders that have not been carried out, and the next three.
 	ordering sync.Mutex
 	orders   orders
 	keeping  *keeping // of a bound that is in force; nil if there is none
 	outing   outing
-	overdue  bool        // leveling may hold it for too long
-	expects  *time.Timer // sets overdue in time
+	leveled  overstay
 
 	fetching atomic.Bool // its memory is being fetched back: see FetchBack
 

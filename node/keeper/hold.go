@@ -43,10 +43,21 @@ func (k *Keeper) endLeveling(c *Container) {
 func (k *Keeper) expectEnd(c *Container, until timeline.Time) {
 	c.ordering.Lock()
 	defer c.ordering.Unlock()
-	if c.expects != nil {
-		c.expects.Stop()
+	c.leveled.expect(max(until.Add(LevelingGrace).Sub(k.config.Clock()), time.Second), func() { k.overdue(c) })
+}
+
+// overstay says whether leveling may hold a container for too long.
+type overstay struct {
+	is    bool
+	timer *time.Timer // sets it in time
+}
+
+// expect calls late after a time, in place of the call before.
+func (o *overstay) expect(after time.Duration, late func()) {
+	if o.timer != nil {
+		o.timer.Stop()
 	}
-	c.expects = time.AfterFunc(max(until.Add(LevelingGrace).Sub(k.config.Clock()), time.Second), func() { k.overdue(c) })
+	o.timer = time.AfterFunc(after, late)
 }
 
 // overdue has the hold of leveling ended, if it is overdue.
@@ -57,7 +68,7 @@ func (k *Keeper) overdue(c *Container) {
 	default:
 	}
 	c.ordering.Lock()
-	c.overdue = true
+	c.leveled.is = true
 	c.ordering.Unlock()
 	k.attend(c)
 }

@@ -447,9 +447,11 @@ func (k *Keeper) listen(c *Container, e memory.Envelope, limit resource.Amount) 
 		ahead := resource.Amount((1 - k.config.Memory.Ahead) * float64(limit))
 		amounts = []int64{int64(ahead), int64(limit - min(brim, limit/16))}
 	}
-	if k.watcher.Near(c.Group, amounts...) == nil {
-		k.tell(news{heard: c})
-	}
+	c.ear.do(func() {
+		if k.watcher.Near(c.Group, amounts...) == nil {
+			k.tell(news{heard: c})
+		}
+	})
 }
 
 func (k *Keeper) drop(id cluster.ContainerID) {

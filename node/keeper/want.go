@@ -52,11 +52,11 @@ func (k *Keeper) attend(c *Container) {
 func (c *Container) take() (o orders, ok bool) {
 	c.ordering.Lock()
 	defer c.ordering.Unlock()
-	o, ok = c.orders, c.overdue
+	o, ok = c.orders, c.leveled.is
 	for f := range o.open {
 		ok = ok || len(o.open[f]) > 0
 	}
-	c.orders.open, c.orders.busy, c.overdue = [cluster.NumWantFields][]cluster.DecisionID{}, ok, false
+	c.orders.open, c.orders.busy, c.leveled.is = [cluster.NumWantFields][]cluster.DecisionID{}, ok, false
 	return o, ok
 }
 
