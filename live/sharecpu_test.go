@@ -166,7 +166,15 @@ func TestWhoWaitsLendsItsCore(t *testing.T) {
 		if j := r.job(third); j.Status != cluster.StatusPending {
 			t.Errorf("beside two cores that are stated or of use the third is %s", j.Status)
 		}
+		left := func(memory resource.Amount) {
+			r.fake.events <- cluster.Event{Kind: cluster.NodeMemory, Held: resource.GiB - memory}
+			synctest.Wait()
+		}
+		left(200 * resource.MiB)
 		use(second, waits(6))
+		lends(waiting, false)
+		left(600 * resource.MiB)
+		use(second, waits(11))
 		lends(waiting, true)
 		r.fake.launched(r.order(cluster.Start))
 		synctest.Wait()

@@ -63,11 +63,16 @@ func Of(t *book.TaskState, now timeline.Time, ahead, renews bool) (f Task, ok bo
 	if renews && t.Running && t.Job.Reserve == cluster.ReserveLearned {
 		f.granted, f.told = t.WantedGrant()[resource.Memory], t.Held
 	}
-	if by := t.Stage().ReservedCPU; renews && t.Running && !t.Suspended && by != nil && by.Runs == 0 {
+	if by := t.Stage().ReservedCPU; renews && t.Running && !t.Suspended && by != nil && by.Runs == 0 &&
+		(t.Idle || roomy(t.Node)) {
 		f.cores, f.Waits = t.WantedGrant()[resource.CPU], t.Idle
 	}
 	return f, len(f.phases) > 0 || f.granted > 0 || f.cores > 0
 }
+
+// roomy reports whether a node has enough memory left for another program. A container that begins with
+// little cannot grow at once where memory is short, and some programs size themselves by what they find at their start.
+func roomy(n *book.NodeState) bool { return n.Available() >= n.Capacity[resource.Memory]/4 }
 
 // Phases reports whether a task runs and has a forecast of several phases. A stopped task enters no phase, also if it
 // stands before one that needs more memory: what it used was looked at shortly before it stopped. The speed of a
