@@ -24,8 +24,8 @@ Exit codes: 0 done, 1 the work failed, 2 the input or the usage was wrong.`
 // newTree returns the program.
 func newTree() *command.Tree {
 	t := command.NewTree("bellows-lab", "Study how bellows shares memory", rootLong)
-	t.Add("", experimentCommand(), compareCommand(), demandCommand(), firstuseCommand(), modelCommand(),
-		command.NewVersionCommand())
+	t.Add("", experimentCommand(), compareCommand(), demandCommand(), firstuseCommand(), sparkstreamCommand(),
+		modelCommand(), command.NewVersionCommand())
 	return t
 }
 
