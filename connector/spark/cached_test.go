@@ -83,8 +83,8 @@ func (m *machine) cached(drivers []*driver, want []any) {
 		t.Fatal(err)
 	}
 	for _, member := range s.Members {
-		if log := m.run(m.bellows, "logs", "--stderr", fmt.Sprint(member.Job)); strings.Contains(log, "has ended") {
-			t.Errorf("a JVM has ended:\n%s", log)
+		if log := m.run(m.bellows, "logs", "--stderr", fmt.Sprint(member.Job)); strings.Contains(log, "JVM 1 has ended") {
+			t.Errorf("the JVM has ended:\n%s", log)
 		}
 	}
 	if len(s.Members) != 1 || s.Counters.Lost != 0 {
