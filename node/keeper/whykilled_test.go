@@ -7,11 +7,13 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
+	"github.com/bellows-rm/bellows/internal/testswap"
 )
 
 // A container that is killed with all the memory that it may have is said to have had it, whether it grew to that,
 // began with it, was found with it, or may have no more since it was resized.
 func TestWhyKilledWithAllItMayHave(t *testing.T) {
+	testswap.Lock(t) // that swap is removed is a reason, too
 	root, groups := ground(t, "apart", "killed")
 	const all = "it had all the memory that it may have"
 	grown := func(to resource.Amount) func(*played, *Container) {
