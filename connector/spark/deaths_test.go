@@ -41,18 +41,14 @@ func (m *machine) jvms() []int { return m.processes("WarmExecutor", "-Djava.io.t
 // all of them succeed.
 func TestLongSparkDeaths(t *testing.T) {
 	m := begin(t)
-	jar := jarOption.FindStringSubmatch(m.run(m.bellows, "pool", "create", "sp", "--spark", "auto", "--min", "2", "--max",
-		"2"))
-	if jar == nil {
-		t.Fatal("no jar")
-	}
+	_, jar := m.pool("sp", "--min", "2", "--max", "2")
 	folder := filepath.Join(m.dir, "tables")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	numbers := []int{1, 9, 18, 21}
 	var began atomic.Int32
-	begins := func() *driver { return m.driver(fmt.Sprintf("driver-%d", began.Add(1)), jar[1]) }
+	begins := func() *driver { return m.driver(fmt.Sprintf("driver-%d", began.Add(1)), jar) }
 	drivers := []*driver{begins(), begins()}
 	want, err := m.reference(drivers[0], folder, numbers, 2000)
 	if err != nil {

@@ -38,12 +38,8 @@ func (m *machine) said() string {
 // the same JVM is attached to.
 func TestLongSparkClients(t *testing.T) {
 	m := begin(t)
-	jar := jarOption.FindStringSubmatch(m.run(m.bellows, "pool", "create", "sp", "--spark", "auto", "--min", "1", "--max",
-		"1"))
-	if jar == nil {
-		t.Fatal("no jar")
-	}
-	jars := jar[1] + "," + m.faulty()
+	_, jar := m.pool("sp", "--min", "1", "--max", "1")
+	jars := jar + "," + m.faulty()
 	drivers := []*driver{m.driver("one", jars), m.driver("two", jars)}
 	for owner, d := range drivers {
 		if err := d.open("spark-bellows://sp", map[string]any{"spark.hadoop.bellows.owner": owner + 1}); err != nil {
@@ -75,13 +71,9 @@ func TestLongSparkClients(t *testing.T) {
 // although its application is gone, threads that never end, a driver that does not answer, and a port that is taken.
 func TestLongSparkFaults(t *testing.T) {
 	m := begin(t)
-	jar := jarOption.FindStringSubmatch(m.run(m.bellows, "pool", "create", "sp", "--spark", "auto", "--min", "1", "--max",
-		"1"))
-	if jar == nil {
-		t.Fatal("no jar")
-	}
-	faulty := m.driver("faulty", jar[1]+","+m.faulty())
-	other := m.driver("other", jar[1])
+	_, jar := m.pool("sp", "--min", "1", "--max", "1")
+	faulty := m.driver("faulty", jar+","+m.faulty())
+	other := m.driver("other", jar)
 	open := func(d *driver, conf map[string]any) {
 		t.Helper()
 		if err := d.open("spark-bellows://sp", conf); err != nil {

@@ -21,19 +21,14 @@ import (
 // anew now and then, which leaves nothing behind.
 func TestLongSparkMany(t *testing.T) {
 	m := begin(t)
-	line := m.run(m.bellows, "pool", "create", "many", "--spark", "auto", "--memory", fmt.Sprintf("%dB", executorMemory),
-		"--min", "2", "--max", "2")
-	jar := jarOption.FindStringSubmatch(line)
-	if jar == nil {
-		t.Fatalf("no jar: %s", line)
-	}
+	_, jar := m.pool("many", "--memory", fmt.Sprintf("%dB", executorMemory), "--min", "2", "--max", "2")
 	folder := filepath.Join(m.dir, "tables")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var drivers []*driver
 	for n := range 8 {
-		drivers = append(drivers, m.driver(fmt.Sprintf("many-%d", n), jar[1]))
+		drivers = append(drivers, m.driver(fmt.Sprintf("many-%d", n), jar))
 	}
 	numbers := []int{9, 18, 21}
 	want, err := m.reference(drivers[0], folder, numbers, 2000)

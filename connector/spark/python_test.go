@@ -23,13 +23,9 @@ func TestLongSparkPython(t *testing.T) {
 	m := begin(t)
 	m.python = fetched(t, "pandas", "python")
 	m.env = append(m.env, "PYSPARK_PYTHON="+m.python)
-	line := m.run(m.bellows, "pool", "create", "py", "--spark", "auto", "--min", "1", "--max", "1")
-	jar := jarOption.FindStringSubmatch(line)
-	if jar == nil {
-		t.Fatalf("no jar: %s", line)
-	}
-	m.part("pandas", func(m *machine) { m.pandas(jar[1]) })
-	m.part("notebook", func(m *machine) { m.notebook(jar[1]) })
+	line, jar := m.pool("py", "--min", "1", "--max", "1")
+	m.part("pandas", func(m *machine) { m.pandas(jar) })
+	m.part("notebook", func(m *machine) { m.notebook(jar) })
 	m.part("connect", func(m *machine) { m.connect(line) })
 }
 

@@ -257,7 +257,16 @@ func (m *machine) reference(d *driver, folder string, numbers []int, orders int)
 	return l, d.ask("close", nil, nil)
 }
 
-var jarOption = regexp.MustCompile(`--jars (\S+)`)
+// pool creates a pool of executors, and returns the line that says how to use it, and the jar of the connector in it.
+func (m *machine) pool(name string, flags ...string) (line, jar string) {
+	m.t.Helper()
+	line = m.run(append([]string{m.bellows, "pool", "create", name, "--spark", "auto"}, flags...)...)
+	found := regexp.MustCompile(`--jars (\S+)`).FindStringSubmatch(line)
+	if found == nil {
+		m.t.Fatalf("no jar: %s", line)
+	}
+	return line, found[1]
+}
 
 // settings are those of applications that query: Spark runs the same query in other ways.
 var settings = []map[string]any{
@@ -282,20 +291,15 @@ func TestSparkQueries(t *testing.T) {
 			numbers = append(numbers, number+1)
 		}
 	}
-	line := m.run(m.bellows, "pool", "create", "sp", "--spark", "auto", "--memory", fmt.Sprintf("%dB", executorMemory),
-		"--min", "2", "--max", "2")
-	jar := jarOption.FindStringSubmatch(line)
-	if jar == nil {
-		t.Fatalf("no jar: %s", line)
-	}
+	_, jar := m.pool("sp", "--memory", fmt.Sprintf("%dB", executorMemory), "--min", "2", "--max", "2")
 	folder := filepath.Join(m.dir, "tables")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	taker := m.driver("taker", jar[1])
+	taker := m.driver("taker", jar)
 	var drivers []*driver
 	for _, name := range names {
-		drivers = append(drivers, m.driver(name, jar[1]))
+		drivers = append(drivers, m.driver(name, jar))
 	}
 	all := append([]*driver{taker}, drivers...)
 	var want local

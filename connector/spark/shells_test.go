@@ -14,11 +14,7 @@ import (
 func TestLongSparkShells(t *testing.T) {
 	m := begin(t)
 	home := pyspark(t)
-	line := m.run(m.bellows, "pool", "create", "sh", "--spark", "auto", "--min", "1", "--max", "1")
-	jar := jarOption.FindStringSubmatch(line)
-	if jar == nil {
-		t.Fatalf("no jar: %s", line)
-	}
+	_, jar := m.pool("sh", "--min", "1", "--max", "1")
 	for _, c := range []struct{ shell, input, want string }{
 		{"spark-sql", "select concat('SUM ', sum(id)) from range(100000);\n", "SUM 4999950000"},
 		{"spark-shell", `case class Row(k: Long, v: Long)
@@ -32,7 +28,7 @@ println("SUM " + (rows.count() + rows.map(_.name.length).reduce(_ + _)))
 	} {
 		var said bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), filepath.Join(home, "bin", c.shell), "--master", "spark-bellows://sh",
-			"--jars", jar[1], "--conf", "spark.sql.catalogImplementation=in-memory", "--conf",
+			"--jars", jar, "--conf", "spark.sql.catalogImplementation=in-memory", "--conf",
 			"spark.ui.showConsoleProgress=false")
 		cmd.Dir, cmd.Env, cmd.Stderr, cmd.Stdin = m.dir, m.env, &said, strings.NewReader(c.input)
 		out, err := cmd.Output()

@@ -36,12 +36,8 @@ func (m *machine) breaks(ctx context.Context, pool string) {
 // is ready before, and all jobs are right, without an executor that is lost.
 func TestLongSparkSpare(t *testing.T) {
 	m := begin(t)
-	line := m.run(m.bellows, "pool", "create", "spare", "--spark", "auto", "--memory", "2GiB", "--min", "1", "--max", "1")
-	jar := jarOption.FindStringSubmatch(line)
-	if jar == nil {
-		t.Fatalf("no jar: %s", line)
-	}
-	d := m.driver("stream", jar[1])
+	_, jar := m.pool("spare", "--memory", "2GiB", "--min", "1", "--max", "1")
+	d := m.driver("stream", jar)
 	if err := d.open("spark-bellows://spare", nil); err != nil {
 		t.Fatal(err)
 	}
