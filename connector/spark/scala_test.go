@@ -11,10 +11,10 @@ import (
 	"github.com/bellows-rm/bellows/connector/spark"
 )
 
-// What a driver knows of its executors is compared with a model that remembers everything, over random interleavings,
-// what applications have in memory is bounded, executors are not attached again between stages, and are divided among
-// stages as the pool does it, none of them idle beside a task, and no patience ends while a container is stopped: see
-// scala-test, which is compiled as the connector is.
+// What a driver knows of its executors is compared with a model that remembers everything, over random interleavings.
+// How many applications a JVM is attached to is bounded, and what they have in memory, executors are not attached again
+// between stages, and are divided among stages as the pool does it, none of them idle beside a task, and no patience
+// ends while a container is stopped: see scala-test, which is compiled as the connector is.
 func TestSession(t *testing.T) {
 	home := pyspark(t)
 	i, err := spark.Find(t.Context(), home)
@@ -48,7 +48,9 @@ func TestSession(t *testing.T) {
 	run("-cp", path, "org.apache.spark.scheduler.bellows.SessionTest", "1000")
 	run("-cp", path, "org.apache.spark.scheduler.bellows.StagesTest")
 	run("-cp", path, "org.apache.spark.scheduler.bellows.DivisionTest", "../../core/share/testdata/stages.jsonl")
-	run("-cp", path, "org.apache.spark.executor.bellows.PatienceTest")
+	for _, test := range []string{"PatienceTest", "RoomTest"} {
+		run("-cp", path, "org.apache.spark.executor.bellows."+test)
+	}
 	for _, test := range []string{"scheduler.bellows.SubsetsTest", "storage.bellows.ShrinkingTest"} {
 		run(append(slices.Clone(c.JavaOptions), "-cp", path, "org.apache.spark."+test)...)
 	}

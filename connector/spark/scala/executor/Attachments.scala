@@ -119,16 +119,11 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
     application
   }
 
-  /**
-   * Detaches who was not served for longest, if so many are attached that another one may take memory that a JVM or
-   * workers of Python need: what they take of the container besides the heap differs by an order of magnitude.
-   */
+  /** Detaches those who were not served for longest, if another one has no room beside them. */
   private def makeRoom(left: Long): Unit = {
     val heap = Runtime.getRuntime
-    val isTight = left - (heap.maxMemory - heap.totalMemory) < LeastLeft
-    if (attached.size >= (if (isTight) AlwaysAttached else MostAttached)) {
-      drop(attached.values.find(a => !current.contains(a)).get, "there is no room")
-    }
+    val leave = Room.leave(attached.size, left - (heap.maxMemory - heap.totalMemory))
+    attached.values.filterNot(current.contains).take(leave).toList.foreach(drop(_, "there is no room"))
   }
 
   /** Fails if the driver does not listen: an attempt to attach would leave threads behind. */
@@ -209,10 +204,6 @@ private[bellows] final class Attachments(reports: Reports, cores: Int) extends E
 }
 
 private[bellows] object Attachments {
-  // An attachment takes some 7 MB of the heap, and as much besides; one that has used Python 40 MB more.
-  private val MostAttached = 16
-  private val AlwaysAttached = 4 // at most, however little is left besides the heap
-  private val LeastLeft = 96L << 20 // bytes of the container besides the heap, for one more
   private val AttachSeconds = 60L
   private val DetachSeconds = 10L
   private val ProbeMillis = 5000
