@@ -40,6 +40,7 @@ func (p *Pool) start(now timeline.Time, m *member, d *cluster.Decision) {
 	if p.config.Begins != nil && now.Sub(m.idle) >= RestFor {
 		p.config.Begins(m.number)
 	}
+	p.pagedOut(m, 0) // until it is measured again
 	m.work, m.last, m.why = w, a.id, d.Reason
 	t.running = m
 	t.run++

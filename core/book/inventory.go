@@ -50,6 +50,9 @@ func (s *Snapshot) Inventory(now timeline.Time) (all []cluster.Event) {
 		if n.Leftover > 0 && !n.Gone {
 			all = append(all, cluster.Event{Kind: cluster.NodeLeftover, Node: n.ID, Held: n.Leftover})
 		}
+		if n.Out > 0 && !n.Gone {
+			all = append(all, cluster.Event{Kind: cluster.NodePagedOut, Node: n.ID, Held: n.Out})
+		}
 		if pressed := (cluster.Condition{Bound: n.Pressed}); pressed != (cluster.Condition{}) && !n.Gone {
 			all = append(all, cluster.Event{Kind: cluster.NodePressed, Node: n.ID, Found: &pressed})
 		}

@@ -34,6 +34,9 @@ type NodeState struct {
 	// Leftover is memory that outlives the containers that have used it, bytes, as the driver last reported it: files in
 	// memory, and segments that programs shared.
 	Leftover resource.Amount
+	// Out is memory of programs on the node that must come back from swap before they work as usual, bytes, as the driver
+	// last reported it. It bounds nothing: a policy can prefer other nodes.
+	Out resource.Amount
 
 	// ReservedFor is the only job that may start regular work here, nil if none; ReservedStage is the stage for which it
 	// is reserved.

@@ -27,8 +27,8 @@ func dump(s *Snapshot) string {
 	fmt.Fprintf(&out, " leveled %v", s.leveled)
 	for _, n := range s.Nodes {
 		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d leftover=%d booked=%d version=%d "+
-			"heartbeat=%v pressed=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held,
-			n.Leftover, n.booked, n.Version, n.LastHeartbeat, n.Pressed)
+			"heartbeat=%v pressed=%v out=%d", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held,
+			n.Leftover, n.booked, n.Version, n.LastHeartbeat, n.Pressed, n.Out)
 		if n.ReservedFor != nil {
 			fmt.Fprintf(&out, " reserved for %d.%d until %v", n.ReservedFor.ID, n.ReservedStage, n.KeptUntil)
 		}
@@ -122,6 +122,9 @@ func TestImpossibleEvents(t *testing.T) {
 		{cluster.Event{Kind: cluster.NodeLeftover, Node: 7}, "node 7: not in the cluster"},
 		{cluster.Event{Kind: cluster.NodeLeftover, Node: 1, Held: -1},
 			`node "n1": containers left -1 bytes in use: must not be negative`},
+		{cluster.Event{Kind: cluster.NodePagedOut, Node: 7}, "node 7: not in the cluster"},
+		{cluster.Event{Kind: cluster.NodePagedOut, Node: 1, Held: -1},
+			`node "n1": -1 bytes are in swap: must not be negative`},
 		{cluster.Event{Kind: cluster.NodePaused, Node: 7}, "node 7: not in the cluster"},
 		{cluster.Event{Kind: cluster.NodeResumed, Node: 1}, `node "n1": paused is false already`},
 		{cluster.Event{Kind: cluster.JobSubmitted}, "holds no job"},
@@ -665,7 +668,7 @@ func anyEvent(t *rapid.T, s *Snapshot) cluster.Event {
 			limits := cluster.Limits{cluster.QuotaMemory: {Most: int64(number("most", -1, 4)) * int64(resource.GB)}}
 			e.Found = &cluster.Condition{Quotas: &cluster.Quotas{Users: map[string]cluster.Limits{"": limits}}}
 		}
-	case cluster.NodeMemory, cluster.NodeLeftover:
+	case cluster.NodeMemory, cluster.NodeLeftover, cluster.NodePagedOut:
 		e.Held = resource.Amount(number("held", -1, 11)) * resource.GB
 	case cluster.NodePressed:
 		e.Found = &cluster.Condition{Bound: resource.Vector{}.With(

@@ -57,6 +57,8 @@ func (s *Snapshot) apply(now timeline.Time, e *cluster.Event) error {
 		return s.press(e.Node, e.Condition().Bound)
 	case cluster.NodeSuits:
 		return s.suit(e.Node, e.Job, e.Condition())
+	case cluster.NodePagedOut:
+		return s.pageOut(e.Node, e.Held)
 	case cluster.TaskPhase:
 		return s.enterPhase(now, e)
 	case cluster.TaskSuspended:
@@ -177,6 +179,19 @@ func (s *Snapshot) leaveBehind(id cluster.NodeID, left resource.Amount) error {
 	case left > before:
 		s.reindex(n)
 	}
+	return nil
+}
+
+// pageOut records how much memory of programs on a node is in swap.
+func (s *Snapshot) pageOut(id cluster.NodeID, out resource.Amount) error {
+	n, err := s.node(id)
+	switch {
+	case err != nil:
+		return err
+	case out < 0:
+		return fmt.Errorf("node %q: %d bytes are in swap: must not be negative", n.Name, out)
+	}
+	n.Out = out
 	return nil
 }
 

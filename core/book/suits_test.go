@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 )
 
 // What suits a job is known until the node leaves or says otherwise, another engine learns of it, and of jobs that are
@@ -57,4 +58,39 @@ func TestSuits(t *testing.T) {
 	enter(cluster.Event{Kind: cluster.NodeLeft, Node: last})
 	want()
 	refuses(t, s, &cluster.Event{Kind: cluster.NodeSuits, Node: last, Job: 1, Found: keeps}, "not in the cluster")
+}
+
+// How much memory on a node is in swap is known until it is said otherwise, or the node leaves, and another engine
+// learns of it. It bounds nothing.
+func TestPagedOut(t *testing.T) {
+	s := bookOf(t, driven())
+	enter := func(e cluster.Event, want resource.Amount) {
+		t.Helper()
+		free := s.Nodes[0].Free
+		if err := s.apply(2, &e); err != nil {
+			t.Fatal(err)
+		}
+		other := newSnapshot()
+		for _, e := range s.Inventory(2) {
+			if err := other.apply(2, &e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, o := s.Nodes[0], other.Nodes[0]; n.Out != want || o.Out != want || n.Free != free {
+			t.Errorf("%d bytes are in swap, another engine knows of %d, want %d; free are %v, and were %v", n.Out, o.Out, want,
+				n.Free, free)
+		}
+	}
+	enter(cluster.Event{Kind: cluster.NodePagedOut, Held: 5}, 5)
+	enter(cluster.Event{Kind: cluster.NodePagedOut}, 0)
+	enter(cluster.Event{Kind: cluster.NodePagedOut, Held: 7}, 7)
+	node := s.Nodes[0].Node
+	for _, e := range []cluster.Event{{Kind: cluster.NodeLeft}, {Kind: cluster.NodeJoined, NewNode: &node}} {
+		if err := s.apply(3, &e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.Nodes[0]; n.Out != 0 {
+		t.Errorf("%d bytes are in swap of a node that has just joined", n.Out)
+	}
 }

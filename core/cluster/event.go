@@ -55,6 +55,7 @@ const (
 	// Node, Job, Found: whether Node keeps something of Job, so that a task of it starts sooner there (Keeps), and whether
 	// what Job ran there has failed (Fails)
 	NodeSuits
+	NodePagedOut // Node, Held: how much memory of its programs is in swap, if that is much of it
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat",
@@ -64,7 +65,7 @@ var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "j
 	"node-pressed",
 	"job-paused", "job-resumed",
 	"answered", "task-paged-out", "quotas-set", "node-reserved", "job-grew", "continued", "node-leftover", "task-idle",
-	"task-holds", "node-suits"}
+	"task-holds", "node-suits", "node-paged-out"}
 
 // NumEventKinds and NumOutcomes are one more than the last of each.
 const (
@@ -127,7 +128,7 @@ type Event struct {
 	// TaskAdopted, NodePressed, NodeSuits, TaskPhase, TaskPagedOut, TaskIdle, JobPaused, QuotasSet, JobGrew; nil is the
 	// zero Condition
 	Found *Condition `json:"found,omitempty"`
-	// NodeMemory: the sum of the limits of its containers; NodeLeftover, TaskHolds; bytes
+	// NodeMemory: the sum of the limits of its containers; NodeLeftover, TaskHolds, NodePagedOut; bytes
 	Held   resource.Amount `json:"held_bytes,omitempty"`
 	Detail string          `json:"detail,omitempty"`
 	// number of the run of Task, with drivers that run containers; see ContainerID

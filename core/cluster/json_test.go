@@ -73,6 +73,7 @@ var fullEvents = []any{
 	Event{Kind: TaskIdle, Task: TaskID{1, 0, 0}, Found: &Condition{Idle: true}},
 	Event{Kind: TaskHolds, Task: TaskID{1, 0, 0}, Held: 5},
 	Event{Kind: NodeSuits, Node: 1, Job: 3, Found: &Condition{Keeps: true, Fails: true}},
+	Event{Kind: NodePagedOut, Node: 1, Held: 5},
 	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0},
 		Found: &Condition{Progress: &Progress{Holding: Holding{Held: 5, Renewed: 6, RenewedWhy: Because(NotShifted),
 			Raised: true}}}},

@@ -157,13 +157,17 @@ func forgets(t *rapid.T, name string, settings map[string]string) {
 func possibleFor(t *rapid.T, traits *Traits, s *book.Snapshot, now timeline.Time) (e cluster.Event, ok bool) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	driving := slices.IndexFunc(s.Jobs, func(j *book.JobState) bool { return j.Open && !j.Status.Ended() })
-	switch kind := number("kind", 0, 6); {
+	switch kind := number("kind", 0, 7); {
 	case kind == 0:
 		return pressure(t, s)
 	case kind == 1:
 		return progress(t, s)
 	case kind == 5:
 		return revision(t, s)
+	case kind == 7:
+		e = cluster.Event{Kind: cluster.NodePagedOut, Node: cluster.NodeID(number("swaps", 0, len(s.Nodes)-1)),
+			Held: resource.Amount(number("swapped", 0, 2))}
+		return e, !s.Nodes[e.Node].Gone
 	case kind == 6 && len(s.Jobs) > 0:
 		e = cluster.Event{Kind: cluster.NodeSuits, Node: cluster.NodeID(number("suits", 0, len(s.Nodes)-1)),
 			Job:   s.Jobs[number("suited", 0, len(s.Jobs)-1)].ID,

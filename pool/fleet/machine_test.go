@@ -57,7 +57,9 @@ type machine struct {
 	results   map[api.PoolRef]int
 	can       cluster.Capabilities
 	uses      int64 // memory that the processes of each job have, bytes
-	fetched   []cluster.ContainerID
+	// of which all is in swap, and not half of it
+	swapped map[cluster.JobID]bool
+	fetched []cluster.ContainerID
 }
 
 // running is a job of the machine.
@@ -350,6 +352,11 @@ func (m *machine) Job(_ context.Context, id cluster.JobID, usage bool) (api.Job,
 		out := j.Job
 		if usage && len(j.Tasks) > 0 {
 			anonymous, swap := m.uses/2, m.uses/2
+			if m.swapped != nil {
+				if anonymous, swap = m.uses, 0; m.swapped[id] {
+					anonymous, swap = 0, m.uses
+				}
+			}
 			out.Tasks = slices.Clone(j.Tasks)
 			out.Tasks[0].Usage = &cluster.Reading{Anonymous: &anonymous, Swap: &swap}
 		}

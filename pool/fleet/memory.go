@@ -5,26 +5,32 @@ import (
 
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/live/api"
+	"github.com/bellows-rm/bellows/pool"
 )
 
-// measureEvery is how often the memory of executors is measured in pools that replace those which have much.
+// measureEvery is how often the memory of executors is measured in pools that replace those which have much, and in
+// pools of class FLEX, where it can be in swap.
 const measureEvery = 10 * time.Second
 
 // followMemory measures the memory of executors until the pools are closed. An executor knows the memory of its own
 // process at best, and has others: workers of Python, or a virtual machine that it has begun.
 func (p *Pools) followMemory() {
 	for {
-		for _, l := range p.toMeasure() {
-			j, err := p.config.Jobs.Job(p.ctx, l.job, true)
+		for _, m := range p.toMeasure() {
+			j, err := p.config.Jobs.Job(p.ctx, m.job, true)
 			if err != nil {
 				continue // It has ended, or is measured the next time.
 			}
-			p.mu.Lock()
-			if l.memory = memoryOf(&j); !l.quiet {
-				l.memory = 0
+			all, swapped := memoryOf(&j)
+			if m.recycles {
+				p.mu.Lock()
+				if m.memory = all; !m.quiet {
+					m.memory = 0
+				}
+				p.mu.Unlock()
+				p.kick()
 			}
-			p.mu.Unlock()
-			p.kick()
+			_ = m.pool.PagedOut(p.ctx, m.number, swapped, all) // or the pool is gone, with its executors
 		}
 		select {
 		case <-time.After(measureEvery):
@@ -34,34 +40,44 @@ func (p *Pools) followMemory() {
 	}
 }
 
+// measured is an executor whose memory is measured.
+type measured struct {
+	*launched
+	pool     *pool.Pool
+	recycles bool // it is replaced when it has much
+}
+
 // toMeasure returns the executors whose memory matters now: a task may need more for a while.
-func (p *Pools) toMeasure() (all []*launched) {
+func (p *Pools) toMeasure() (all []measured) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.pools {
 		for _, l := range h.executors {
-			if h.record.Spec.Recycle > 0 && l.quiet && l.ordered == "" {
-				all = append(all, l)
+			spec := &h.record.Spec
+			if (spec.Recycle > 0 || spec.Class == cluster.Flex) && l.quiet && l.ordered == "" {
+				all = append(all, measured{l, h.pool, spec.Recycle > 0})
 			}
 		}
 	}
 	return all
 }
 
-// memoryOf returns how much memory the processes of a job have, in RAM and in swap; 0 if that is unknown.
-func memoryOf(j *api.Job) (bytes int64) {
+// memoryOf returns how much memory the processes of a job have, in RAM and in swap, and how much of it is in swap,
+// bytes; 0 if that is unknown.
+func memoryOf(j *api.Job) (all, swapped int64) {
 	for i := range j.Tasks {
 		u := j.Tasks[i].Usage
 		if u == nil {
 			continue
 		}
-		for _, part := range []*int64{u.Anonymous, u.Swap} {
-			if part != nil {
-				bytes += *part
-			}
+		if u.Anonymous != nil {
+			all += *u.Anonymous
+		}
+		if u.Swap != nil {
+			all, swapped = all+*u.Swap, swapped+*u.Swap
 		}
 	}
-	return bytes
+	return all, swapped
 }
 
 // begun is an executor that has got something to do after a rest.

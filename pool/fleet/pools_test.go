@@ -473,6 +473,38 @@ func TestRecycleByAllProcesses(t *testing.T) {
 	})
 }
 
+// An application gets an executor of class FLEX whose memory is there rather than one that must be read from swap.
+func TestExecutorsInMemoryFirst(t *testing.T) {
+	bubble(t, 8, func(t *testing.T, m *machine) {
+		m.uses, m.swapped = 2<<20, map[cluster.JobID]bool{}
+		r := m.put(ada, func(s *api.PoolSpec) { s.Min, s.Max, s.Class = 3, 3, cluster.Flex })
+		m.later(time.Second)
+		all := m.detail(r).Members
+		before := map[int]int64{}
+		next := func(out int) int { // runs a task while the memory of one executor is in swap
+			m.mu.Lock()
+			for i, e := range all {
+				m.swapped[e.Job] = i == out
+			}
+			m.mu.Unlock()
+			m.later(measureEvery)
+			m.enrol(r, 1)
+			m.later(2 * time.Second)
+			now := m.detail(r).Members
+			ran := slices.IndexFunc(now, func(e api.PoolExecutor) bool { return e.Tasks > before[e.Executor] })
+			before[now[ran].Executor]++
+			return ran
+		}
+		first := next(-1)
+		if second := next(first); second == first {
+			t.Errorf("a task runs on executor %d, whose memory is in swap", all[first].Executor)
+		}
+		if third := next(-1); third != first {
+			t.Errorf("without memory in swap, tasks run on executors %d and %d", all[first].Executor, all[third].Executor)
+		}
+	})
+}
+
 // Before the daemon ends, executors end that run nothing. Applications and jobs are in its way.
 func TestRetire(t *testing.T) {
 	bubble(t, 8, func(t *testing.T, m *machine) {

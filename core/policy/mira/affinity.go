@@ -28,6 +28,17 @@ func (w want) compare(v want) int {
 	return cmp.Or(cmp.Compare(w.now, v.now), cmp.Compare(w.later, v.later))
 }
 
+// cost is what it costs to give an executor to a job: memory that must come back from swap, in bytes, and between equal
+// ones how much other jobs miss it.
+type cost struct {
+	out    resource.Amount
+	missed want
+}
+
+func (c cost) compare(d cost) int {
+	return cmp.Or(cmp.Compare(c.out, d.out), c.missed.compare(d.missed))
+}
+
 // mostCompared bounds the executors from which one is chosen.
 const mostCompared = 64
 
@@ -76,31 +87,36 @@ func (m *mira) missed(n *book.NodeState, a *miraApp) want {
 }
 
 // freeExecutor returns a node that no job holds, where nothing runs and need fits: of those that keep something of j,
-// the one that other jobs miss least. If there is none, it is the first, because that has served most often, so it is
-// the warmest; but not one that a job would miss which lacks executors now, nor one on which j fails, unless there are
-// no others.
+// the one with least memory in swap, and of equal ones that which other jobs miss least. If there is none, it is one
+// with least memory in swap, and of equal ones the first, because that has served most often, so it is the warmest; but
+// not one that a job would miss which lacks executors now, nor one on which j fails, unless there are no others.
 func (m *mira) freeExecutor(p *book.Plan, j *book.JobState, need resource.Vector) (*book.NodeState, bool) {
 	if n := m.keeper(p, j, need); n != nil {
 		return n, true
 	}
-	var first, failing *book.NodeState
+	var best, failing *book.NodeState
+	var least cost
 	compared := 0
-	for n, ok := p.FirstFit(need); ok; n, ok = p.NextRoom(need, n.ID+1) {
+	for n, ok := p.FirstFit(need); ok && compared < mostCompared; n, ok = p.NextRoom(need, n.ID+1) {
 		switch {
 		case occupied(n): // by a policy that ran before
 		case j.FailsOn(n.ID):
 			failing = cmp.Or(failing, n)
-		case !m.lackedByOthers(p, n, j):
-			return n, true
 		default:
-			if first = cmp.Or(first, n); compared == mostCompared {
-				return first, true
+			c := cost{out: n.Out}
+			if m.lackedByOthers(p, n, j) {
+				c.missed.now = 1
 			}
-			compared++
+			if best == nil || c.compare(least) < 0 {
+				best, least = n, c
+			}
+			if compared++; least == (cost{}) {
+				return best, true
+			}
 		}
 	}
-	first = cmp.Or(first, failing)
-	return first, first != nil
+	best = cmp.Or(best, failing)
+	return best, best != nil
 }
 
 // lackedByOthers reports whether another job lacks executors of which something is kept on n.
@@ -112,9 +128,9 @@ func (m *mira) lackedByOthers(p *book.Plan, n *book.NodeState, j *book.JobState)
 	return m.missed(n, m.app(j)).now > 0
 }
 
-// keeper returns the free executor of those that keep something of j that other jobs miss least; nil if there is none.
+// keeper returns the free executor of those that keep something of j that costs least; nil if there is none.
 func (m *mira) keeper(p *book.Plan, j *book.JobState, need resource.Vector) (best *book.NodeState) {
-	var least want
+	var least cost
 	compared := 0
 	for _, s := range j.Suits {
 		n, ok := p.NextRoom(need, s.Node)
@@ -122,10 +138,10 @@ func (m *mira) keeper(p *book.Plan, j *book.JobState, need resource.Vector) (bes
 			continue
 		}
 		m.findWants(p)
-		if missed := m.missed(n, m.app(j)); best == nil || missed.compare(least) < 0 {
-			best, least = n, missed
+		if c := (cost{n.Out, m.missed(n, m.app(j))}); best == nil || c.compare(least) < 0 {
+			best, least = n, c
 		}
-		if compared++; least == (want{}) || compared == mostCompared {
+		if compared++; least == (cost{}) || compared == mostCompared {
 			break
 		}
 	}

@@ -84,8 +84,9 @@ func (m *mira) findLacking(p *book.Plan) {
 }
 
 // keptBy returns the attachments of executors to a that were not asked back, in the order in which they are. As many as
-// a is not entitled to are first those that other jobs miss which lack executors, as many as each of these lacks. The
-// others are in the order of how cold they are: see freeExecutor.
+// a is not entitled to are first those that other jobs miss which lack executors, as many as each of these lacks. Of
+// these, and of the others, those come last that have memory in swap: others would wait for it, and what is stopped
+// gives nothing back. Equal ones are in the order of how cold they are: see freeExecutor.
 func (m *mira) keptBy(a *miraApp) []*book.TaskState {
 	m.kept = m.kept[:0]
 	for _, t := range a.job.Tasks {
@@ -93,7 +94,9 @@ func (m *mira) keptBy(a *miraApp) []*book.TaskState {
 			m.kept = append(m.kept, t)
 		}
 	}
-	slices.SortFunc(m.kept, func(x, y *book.TaskState) int { return cmp.Compare(y.Node.ID, x.Node.ID) })
+	slices.SortFunc(m.kept, func(x, y *book.TaskState) int {
+		return cmp.Or(cmp.Compare(x.Node.Out, y.Node.Out), cmp.Compare(y.Node.ID, x.Node.ID))
+	})
 	found, over := 0, len(m.kept)-a.entitled
 	for _, other := range m.affinity.lacking {
 		lacks := m.app(other).lacks()
