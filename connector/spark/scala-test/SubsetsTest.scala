@@ -1,5 +1,7 @@
 package org.apache.spark.scheduler.bellows
 
+import java.lang.management.ManagementFactory
+
 import scala.collection.mutable
 import scala.util.Random
 
@@ -15,6 +17,7 @@ object SubsetsTest {
   def main(args: Array[String]): Unit = {
     subsets()
     graphs()
+    many()
     val conf = new SparkConf(false).setMaster("local[1]").setAppName("subsets").set("spark.ui.enabled", "false")
       .set("spark.locality.wait", "0").set("spark.driver.host", "localhost")
       .set("spark.driver.bindAddress", "127.0.0.1")
@@ -83,6 +86,26 @@ object SubsetsTest {
     same("of another job", (graph.contains(stages), graph.readers(stages), graph.below(stages)), (false, Nil, 0L))
     same("questions for parents", asked, stages)
   }
+
+  /** Of many stages that run at once, one that begins makes nothing but a few numbers for each. */
+  private def many(): Unit = {
+    val stages = 20000
+    val executors = (0 until 8).map(_.toString)
+    val subsets = new Subsets
+    val threads = ManagementFactory.getThreadMXBean.asInstanceOf[com.sun.management.ThreadMXBean]
+    val all = (0 until stages).map(s => Subsets.Running(s, 1 + s % 50, s % 7, 1 + s % 50, Map.empty))
+    def bytes(stages: Int): Long = {
+      val before = threads.getThreadAllocatedBytes(Thread.currentThread.getId)
+      subsets.divide(executors, all.take(stages))
+      threads.getThreadAllocatedBytes(Thread.currentThread.getId) - before
+    }
+    bytes(stages) // the first time also what is made once
+    val (few, more) = (bytes(stages / 2), bytes(stages))
+    println(s"$stages stages at once: ${(more - few) / (stages / 2)} bytes each")
+    require(more - few < MostBytes * (stages / 2), s"${stages / 2} more stages take ${more - few} bytes")
+  }
+
+  private val MostBytes = 150
 
   private def sizes(rig: Rig): Map[Int, Int] = rig.running.map { case (stage, own) => stage -> own.size }
 
@@ -168,6 +191,15 @@ object SubsetsTest {
       ends.offer()
     }
     same("what is left by one that has ended", sizes(ends), Map(0 -> 4))
+
+    // Tasks that run count as long as they run, although no other task of their stage waits.
+    val few = new Rig(sc, 4)
+    few.submit(0, 3)
+    for (left <- Seq(3, 3, 2, 1, 0)) {
+      few.offer()
+      if (left < 3) few.end(few.tasks.values.head._2)
+      same("tasks that run", few.scheduler.tasksLeft, left)
+    }
   }
 }
 

@@ -57,9 +57,6 @@ private[spark] final class BellowsTaskScheduler(sc: SparkContext) extends StageS
     bellows.settle()
   }
 
-  /** How many tasks run, or could run now. */
-  def tasksLeft: Int = synchronized { rootPool.getSortedTaskSetQueue.iterator.map(left).sum }
-
   /**
    * Finds out what comes when the tasks have ended. It is called in the thread of the DAG scheduler, so that it can
    * read what that knows: the stages of the job that wait for nothing but stages that run. A job of adaptive execution

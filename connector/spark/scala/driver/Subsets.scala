@@ -25,27 +25,27 @@ private[spark] final class Subsets {
    */
   def divide(executors: Seq[String], stages: IndexedSeq[Running]): Unit = {
     val had = executors.filter(given.contains).groupBy(given)
-    val held = stages.map(s => had.getOrElse(s.stage, Nil))
-    val shares = Division.divide(executors.size, stages.indices.map { i =>
-      Division.Claim(Division.weight(stages(i).left, stages(i).below), stages(i).demand, held(i).size)
+    val held = (s: Running) => had.getOrElse(s.stage, Nil)
+    val lacks = Division.divide(executors.size, stages.map { s =>
+      Division.Claim(Division.weight(s.left, s.below), s.demand, held(s).size)
     })
+    val some = stages.indices.filter(lacks(_) > 0) // of what may be many more than executors
     val next = mutable.HashMap.empty[String, Int]
-    val lacks = shares.toArray
     def give(i: Int, some: Iterator[String]): Unit =
       for (e <- some.filterNot(next.contains).take(lacks(i)).toList) {
         next(e) = stages(i).stage
         lacks(i) -= 1
       }
-    val works = stages.map(s => s.runs.toSeq.sortBy { case (e, tasks) => (-tasks, e) }.map(_._1))
-    for (i <- stages.indices) {
-      val own = held(i).toSet
-      give(i, works(i).iterator.filter(own))
-      give(i, held(i).iterator)
+    val works = some.map(i => i -> stages(i).runs.toSeq.sortBy { case (e, tasks) => (-tasks, e) }.map(_._1))
+    for ((i, on) <- works) {
+      val own = held(stages(i))
+      give(i, on.iterator.filter(own.toSet))
+      give(i, own.iterator)
     }
     val all = executors.toSet
-    for (i <- stages.indices) give(i, works(i).iterator.filter(all))
+    for ((i, on) <- works) give(i, on.iterator.filter(all))
     val free = executors.iterator.filterNot(next.contains)
-    for (i <- stages.indices) give(i, free)
+    for (i <- some) give(i, free)
     given = next.toMap
     granted = given.values.toSet
   }
