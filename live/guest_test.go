@@ -5,7 +5,6 @@ package live_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -165,8 +164,8 @@ func (s *shifting) left(kept cluster.JobID) string {
 		if why := s.limited(g); why != "" {
 			return why
 		}
-		if dir, ok := g.Dir(cgroup.IO); ok {
-			if bounds, err := os.ReadFile(filepath.Join(dir, "io.max")); err != nil || len(bounds) > 0 {
+		if path, ok := g.File(cgroup.IO, "io.max"); ok {
+			if bounds, err := os.ReadFile(path); err != nil || len(bounds) > 0 {
 				return fmt.Sprintf("%s: transfers are bounded: %s %v", g.Name(), bounds, err)
 			}
 		}

@@ -183,8 +183,8 @@ func bound(t *testing.T, g *cgroup.Group) (millicores int, ok bool) {
 	if v, here := g.Has(cgroup.CPU); !here || v == cgroup.V1 {
 		return 0, false
 	}
-	dir, _ := g.Dir(cgroup.CPU)
-	text, err := os.ReadFile(filepath.Join(dir, "cpu.max"))
+	path, _ := g.File(cgroup.CPU, "cpu.max")
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

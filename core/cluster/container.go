@@ -60,6 +60,9 @@ type Launch struct {
 	NoNetwork  bool `json:"no_network,omitempty"`
 	// Timeout is how long the program may run, including time suspended; 0 is no limit.
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
+	// Most is the memory that programs in a FLEX container may count on, bytes: they see it as the limit of their control
+	// group, where the machine can show it. 0 in a REGULAR container, whose limit they see.
+	Most resource.Amount `json:"max_memory_bytes,omitempty"`
 	// Tasks is the number of tasks of the job, which share the space for the job's stored output; 0 counts as 1.
 	Tasks int `json:"tasks,omitempty"`
 	// Stdout and Stderr are the files to which the output is appended, absolute paths; missing folders are created. They

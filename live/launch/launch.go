@@ -23,8 +23,7 @@ type Bare struct {
 
 	own  map[string]string // the variables that it has besides those of its job
 	cpu  resource.Amount   // what it may use, millicores
-	most resource.Amount   // the memory, bytes, that it may count on in a FLEX container; 0 in a REGULAR one
-	what string            // that memory is
+	what string            // the memory is that it may count on
 }
 
 // Of returns what a decision starts of a requested job, without the files of its output.
@@ -65,11 +64,11 @@ func Of(r *store.Request, id cluster.ContainerID, start *cluster.Decision) (*Bar
 	if start.Envelope.Class != cluster.Flex {
 		return b, nil
 	}
-	b.most, b.what = start.Envelope.Max, j.ToldWords(stage, size[resource.Memory], start.Envelope.Max)
+	b.Most, b.what = start.Envelope.Max, j.ToldWords(stage, size[resource.Memory], start.Envelope.Max)
 	if j.Reserve == cluster.ReserveLearned {
-		b.most = size[resource.Memory]
+		b.Most = size[resource.Memory]
 		if b.Reserved = "; " + s.ReservedWords(); s.SizesItself() {
-			b.Reserved += fmt.Sprintf("; {memory} is of the %s %s", resource.FormatMemory(b.most), b.what)
+			b.Reserved += fmt.Sprintf("; {memory} is of the %s %s", resource.FormatMemory(b.Most), b.what)
 		}
 	}
 	return b, nil
@@ -80,8 +79,8 @@ func Of(r *store.Request, id cluster.ContainerID, start *cluster.Decision) (*Bar
 func (b *Bare) Dress(env []string) (words string) {
 	env = cluster.WithoutHeaps(env)
 	b.Env = merge(env, cluster.WithSize(b.own, env, b.cpu))
-	if b.most > 0 {
-		b.Args, b.Env, words = cluster.WithHeaps(b.Args, b.Env, b.most, b.what)
+	if b.Most > 0 {
+		b.Args, b.Env, words = cluster.WithHeaps(b.Args, b.Env, b.Most, b.what)
 	}
 	return words
 }

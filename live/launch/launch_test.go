@@ -83,8 +83,8 @@ func TestToldMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.most != c.most*resource.MiB || b.what != c.what || c.coordinator != (b.Reserved == "") {
-			t.Errorf("%s: %d bytes %q, %q; want %d MiB %q", name, b.most, b.what, b.Reserved, c.most, c.what)
+		if b.Most != c.most*resource.MiB || b.what != c.what || c.coordinator != (b.Reserved == "") {
+			t.Errorf("%s: %d bytes %q, %q; want %d MiB %q", name, b.Most, b.what, b.Reserved, c.most, c.what)
 		}
 	}
 }

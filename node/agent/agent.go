@@ -97,6 +97,7 @@ type Agent struct {
 	// diskUnknown says why what containers transfer to and from disks is not counted; empty if it is.
 	diskUnknown string
 	remains     remains
+	unenclosed  sync.Once // its message is logged once: the reason is the same for all containers
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running

@@ -82,6 +82,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "rest" {
 		rest(os.Args[2])
 	}
+	if len(os.Args) > 3 && os.Args[1] == "sized" {
+		sized(os.Args[2], os.Args[3])
+	}
 	if len(os.Args) > 3 && os.Args[1] == "hold" {
 		hold(os.Args[2], os.Args[3])
 	}
@@ -249,13 +252,16 @@ func (b *bench) order(args ...string) cluster.Order {
 func (b *bench) Apply(orders []cluster.Order) { b.Agent.Apply(enveloped(orders)) }
 
 // enveloped completes the envelopes of orders made by hand: a container starts with its grant, which a REGULAR one
-// keeps.
+// keeps. Programs in a FLEX one see the memory that it may have.
 func enveloped(orders []cluster.Order) []cluster.Order {
 	for i := range orders {
 		if o := &orders[i]; o.Kind == cluster.Start {
 			e := &o.Envelope
 			e.Min, e.Rank = o.Grant[resource.Memory], cmp.Or(e.Rank, int(o.Task.Job))
 			e.Max = max(e.Max, e.Min)
+			if e.Class == cluster.Flex && o.Launch.Most == 0 {
+				o.Launch.Most = e.Max
+			}
 		}
 	}
 	return orders

@@ -457,10 +457,11 @@ func reaction(b *testing.B, a *Agent, what string) (d time.Duration, swapped boo
 	a.mu.Lock()
 	g := a.containers[o.Container].group
 	a.mu.Unlock()
-	dir, _ := g.Dir(cgroup.Memory)
-	file, done := filepath.Join(dir, "memory.limit_in_bytes"), ""
-	if dir, ok := g.Dir(cgroup.Freezer); ok && what == "suspension" {
-		file, done = filepath.Join(dir, "freezer.state"), "FROZEN\n"
+	file, _ := g.File(cgroup.Memory, "memory.limit_in_bytes")
+	fails, _ := g.File(cgroup.Memory, "memory.failcnt")
+	done := ""
+	if state, ok := g.File(cgroup.Freezer, "freezer.state"); ok && what == "suspension" {
+		file, done = state, "FROZEN\n"
 	}
 	start, err := os.ReadFile(file)
 	if err != nil {
@@ -471,7 +472,7 @@ func reaction(b *testing.B, a *Agent, what string) (d time.Duration, swapped boo
 		var first time.Time
 		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
 			switch {
-			case full == 0 && number(filepath.Join(dir, "memory.failcnt")) > 0:
+			case full == 0 && number(fails) > 0:
 				full = swappedOut()
 			case full > 0 && first.IsZero() && swappedOut() > full:
 				first = time.Now()
@@ -657,7 +658,8 @@ func BenchmarkKeeper(b *testing.B) {
 	for i := range 500 {
 		job++
 		id := cluster.ContainerID{Task: cluster.TaskID{Job: job}, Run: 1}
-		g, err := a.makeGroup(id.String(), resource.Of(1000, 64*resource.MiB), cluster.Envelope{Class: cluster.Flex})
+		g, err := a.makeGroup(id.String(), resource.Of(1000, 64*resource.MiB), cluster.Envelope{Class: cluster.Flex},
+			resource.GiB)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -28,7 +28,8 @@ func TestGuest(t *testing.T) {
 		"TestNoControlGroups|TestFullDisk|TestFlexGrows|TestFlexGivesWay|TestSuspendedContainerCanBeKilled|" +
 		"TestNothingStaysFrozen|" +
 		"TestShrinkLeavesTimeForHeartbeats|TestRestartWhileSuspended|TestOwn|TestUnreadableRecords|TestUnreadableFolders|" +
-		"TestSecondAgentOfTheSameGroups|TestOtherDaemonsAreCounted|TestLease)$"
+		"TestSecondAgentOfTheSameGroups|TestOtherDaemonsAreCounted|TestLease|TestFlexShowsWhatItMayHave|TestFlexFoundAgain|" +
+		"TestFlexEndsWithItsProgram|TestFlexWithoutInnerGroup)$"
 	// What depends on what memory is swapped to.
 	const swapping = "^(TestFlex|TestNothingStaysFrozen|TestRefusedContainerWaits|TestShrink|TestStreaming|" +
 		"TestFullSwap|TestNothingGivesWay|" +
@@ -58,8 +59,10 @@ func TestGuest(t *testing.T) {
 						return true
 					}
 					switch test {
-					case "TestHeartbeats", "TestFullSwapDisk": // neither a JVM nor a disk to make
+					case "TestHeartbeats", "TestFullSwapDisk", "TestFlexDuckDB": // neither a JVM, a database nor a disk to make
 						return true
+					case "TestFlexWithoutInnerGroup":
+						return c.cgroups != guest.Unified
 					case "TestNetworkIsCounted": // nor the programs that make a link
 						return true
 					// nor files on a disk, nor so little swap

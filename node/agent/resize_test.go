@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,9 +63,9 @@ func (r *resizeBench) resize(grant resource.Vector) cluster.Event {
 // cpuOf returns the bound on the CPU of a group, millicores, and its weight.
 func cpuOf(t testing.TB, g *cgroup.Group) (millicores, weight int64) {
 	t.Helper()
-	dir, _ := g.Dir(cgroup.CPU)
 	read := func(name string) (numbers [2]int64) {
-		text, err := os.ReadFile(filepath.Join(dir, name))
+		path, _ := g.File(cgroup.CPU, name)
+		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -90,8 +89,8 @@ func TestThreadsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, _ := g.Dir(cgroup.PIDs)
-	text, err := os.ReadFile(filepath.Join(dir, "pids.max"))
+	path, _ := g.File(cgroup.PIDs, "pids.max")
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

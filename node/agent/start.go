@@ -110,7 +110,7 @@ func (a *Agent) spawn(c *container, o cluster.Order, began resource.Vector) (sta
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
 		return status{}, nil, errors.New("the command is empty")
 	}
-	group, err := a.makeGroup(c.id.String(), began, o.Envelope)
+	group, err := a.makeGroup(c.id.String(), began, o.Envelope, o.Launch.Most)
 	if err != nil {
 		return status{}, nil, err
 	}
@@ -186,9 +186,10 @@ func (a *Agent) supervised(c *container, lock, log *os.File) (*supervisor, statu
 	}
 }
 
-// makeGroup makes a control group with the limits of a grant and an envelope. An existing group of that name can only
-// be left over.
-func (a *Agent) makeGroup(name string, grant resource.Vector, e cluster.Envelope) (*cgroup.Group, error) {
+// makeGroup makes a control group with the limits of a grant and an envelope, whose programs see the limit of memory
+// that they may count on, unless that is 0. An existing group of that name can only be left over.
+func (a *Agent) makeGroup(name string, grant resource.Vector, e cluster.Envelope,
+	most resource.Amount) (*cgroup.Group, error) {
 	ctx, cancel := context.WithTimeout(a.closed, 30*time.Second)
 	defer cancel()
 	if err := a.root.Discard(ctx, name); err != nil {
@@ -198,10 +199,24 @@ func (a *Agent) makeGroup(name string, grant resource.Vector, e cluster.Envelope
 	if err != nil {
 		return nil, fmt.Errorf("make the container's control group: %w", err)
 	}
+	if most > 0 {
+		a.enclose(g, most)
+	}
 	if err := a.limit(ctx, g, grant, e); err != nil {
 		return nil, errors.Join(fmt.Errorf("limit the container: %w", err), g.Remove(ctx))
 	}
 	return g, nil
+}
+
+// enclose shows the programs of a FLEX container the memory that they may count on. Without that they run as well, and
+// those that size themselves by their control group stay as small as it is when they look.
+func (a *Agent) enclose(g *cgroup.Group, most resource.Amount) {
+	if err := g.Enclose(int64(most)); err != nil {
+		a.unenclosed.Do(func() {
+			a.log.Warn("programs in FLEX containers see what their container has, not what it may have", "container", g.Name(),
+				"error", err)
+		})
+	}
 }
 
 // limit bounds a container by its grant and its envelope. A REGULAR container is not swapped out: its task was

@@ -70,7 +70,9 @@ func (r *Root) Leftover() (bytes int64, ok bool) {
 	read := func() {
 		names, _ := r.List()
 		for _, name := range names {
-			groups[name] = max(groups[name], r.child(name, r.children).Shared())
+			group := r.child(name, r.children)
+			group.findInner()
+			groups[name] = max(groups[name], group.Shared())
 		}
 	}
 	read()
@@ -85,5 +87,5 @@ func (r *Root) Leftover() (bytes int64, ok bool) {
 // Shared returns the memory that programs of the group share, bytes: files in memory, and segments. Once no program
 // is left in it, it outlives the group.
 func (g *Group) Shared() int64 {
-	return field([]byte(slurp(g.dirs[Memory], "memory.stat")), memoryOf[g.version[Memory]].stat.shared)
+	return field([]byte(slurp(g.home(g.dirs[Memory]), "memory.stat")), memoryOf[g.version[Memory]].stat.shared)
 }

@@ -119,6 +119,15 @@ func beChild(work []string) error {
 		if err := adopt(work[1]); err != nil {
 			return err
 		}
+	case "bounds": // print its own bounds
+		return printBounds()
+	case "below": // n bytes in a group that it makes below its own
+		if err := moveBelow(); err != nil {
+			return err
+		}
+		if err := hold(n); err != nil {
+			return err
+		}
 	case "root": // try to get a subtree, in a place where that must fail
 		host, err := Discover("")
 		if err != nil {
@@ -286,7 +295,7 @@ func openDir(g *Group) (*os.File, error) {
 	if len(g.each()) != 1 || g.unified == "" {
 		return nil, ErrUnsupported
 	}
-	return os.OpenFile(g.unified, unix.O_DIRECTORY|unix.O_RDONLY, 0)
+	return os.OpenFile(g.home(g.unified), unix.O_DIRECTORY|unix.O_RDONLY, 0)
 }
 
 // hold touches n bytes outside the Go heap, so that the garbage collector neither moves nor doubles them. Their

@@ -45,7 +45,7 @@ func (g *Group) Gauge() (*Gauge, error) {
 		return fd
 	}
 	dir, files := g.dirs[Memory], memoryOf[g.version[Memory]]
-	stat, err := open(dir, "memory.stat")
+	stat, err := open(g.home(dir), "memory.stat")
 	if err != nil {
 		return nil, fmt.Errorf("measure group %s: %w", g.name, err)
 	}
@@ -59,11 +59,12 @@ func (g *Group) Gauge() (*Gauge, error) {
 	} else if g.unified != "" {
 		out.work = orNone(open(g.unified, "cpu.stat"))
 	}
+	quota, bounded := g.File(CPU, "cpu.stat")
 	switch {
-	case g.version[CPU] == V2 && g.version[CPUAcct] != V1 && g.dirs[CPU] == g.unified:
+	case bounded && g.version[CPUAcct] != V1 && quota == filepath.Join(g.unified, "cpu.stat"):
 		out.throttled = out.work
-	case g.version[CPU] != 0:
-		out.throttled = orNone(open(g.dirs[CPU], "cpu.stat"))
+	case bounded:
+		out.throttled = orNone(open(filepath.Split(quota)))
 	}
 	switch g.version[IO] {
 	case V1:
@@ -183,7 +184,7 @@ func (g *Gauge) Reading() (Reading, error) {
 	if read, written, ok := g.Transfers(); ok {
 		r.ReadBytes, r.WrittenBytes = Known(read), Known(written)
 	}
-	if text, err := readFile(filepath.Join(g.group.dir(), "cgroup.procs")); err == nil {
+	if text, err := readFile(filepath.Join(g.group.home(g.group.dir()), "cgroup.procs")); err == nil {
 		r.Procs = Known(int64(bytes.Count(text, []byte{'\n'})))
 	}
 	return r, nil

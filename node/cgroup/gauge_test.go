@@ -12,11 +12,7 @@ import (
 // The gauge agrees with the full reading.
 func TestKernelGauge(t *testing.T) {
 	ctx := testContext(t)
-	root := testRoot(t)
-	g, err := root.Create("one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := testGroup(t)
 	gauge, err := g.Gauge()
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ type Group struct {
 	dirs    map[Controller]string
 	version map[Controller]Version
 	unified string // Directory in the version 2 hierarchy, "" if there is none.
+	inner   string // Directory of the inner group that Enclose made, "" if there is none.
 	id      Identity
 	slow    chan struct{} // Contains one token while a write that can take long is under way.
 }
@@ -59,12 +60,6 @@ func (g *Group) BoundsAll() bool {
 	io, _ := g.Has(IO)
 	memory, _ := g.Has(Memory)
 	return io == V2 && memory == V2
-}
-
-// Dir returns the group's directory for c; ok is false if the group does not have c.
-func (g *Group) Dir(c Controller) (dir string, ok bool) {
-	dir, ok = g.dirs[c]
-	return dir, ok
 }
 
 // Unified returns the group's directory in the version 2 hierarchy; ok is false if the group is not in one.
@@ -217,7 +212,7 @@ func (g *Group) RaiseMemory(bytes int64) (raised bool, err error) {
 	}
 	defer func() { <-g.slow }()
 	for _, w := range writes {
-		if err := writeFile(filepath.Join(g.dirs[w.Controller], w.File), w.Content); err != nil {
+		if err := g.writeAtOnce(w); err != nil {
 			return false, fmt.Errorf("limit group %s: %w", g.name, err)
 		}
 	}
@@ -233,23 +228,37 @@ func undo(have State, done []Write, failed Write) (back Write, ok bool) {
 	return Write{Memory, memoryV1, orMinusOne(have.MemoryBytes.Or(NoLimit))}, true
 }
 
+// write does one write of Apply.
 func (g *Group) write(ctx context.Context, w Write) error {
-	path := filepath.Join(g.dirs[w.Controller], w.File)
 	if w.Controller == Memory {
-		return g.writeSlow(ctx, path, w.Content)
+		return g.writeSlow(ctx, w)
 	}
+	return g.writeAtOnce(w)
+}
+
+// writeAtOnce does a write that takes the kernel no time.
+func (g *Group) writeAtOnce(w Write) error {
+	if err := g.widen(w); err != nil {
+		return err
+	}
+	path, _ := g.File(w.Controller, w.File)
 	return writeFile(path, w.Content)
 }
 
-// writeSlow waits for its turn and then writes, as long as ctx allows.
-func (g *Group) writeSlow(ctx context.Context, path, content string) error {
+// writeSlow waits for its turn and then writes to a file of the memory, as long as ctx allows.
+func (g *Group) writeSlow(ctx context.Context, w Write) error {
+	path, _ := g.File(Memory, w.File)
 	select {
 	case g.slow <- struct{}{}:
 	case <-ctx.Done():
-		return &WriteError{Path: path, Content: content, Err: fmt.Errorf("an earlier write is still under way: %w",
+		return &WriteError{Path: path, Content: w.Content, Err: fmt.Errorf("an earlier write is still under way: %w",
 			ctx.Err())}
 	}
-	return writeSlowly(ctx, path, content, func() { <-g.slow })
+	if err := g.widen(w); err != nil {
+		<-g.slow
+		return err
+	}
+	return writeSlowly(ctx, path, w.Content, func() { <-g.slow })
 }
 
 // reclaimBytesMin is the smallest amount of one request, so that a large amount does not end in many small requests.
@@ -268,7 +277,7 @@ func (g *Group) Reclaim(ctx context.Context, bytes int64) error {
 	for asked := int64(0); asked < bytes && usage() > goal; {
 		remaining := min(bytes-asked, usage()-goal)
 		part := min(remaining, max(remaining/4, reclaimBytesMin))
-		err := g.writeSlow(ctx, filepath.Join(g.dirs[Memory], "memory.reclaim"), strconv.FormatInt(part, 10))
+		err := g.writeSlow(ctx, Write{Memory, "memory.reclaim", strconv.FormatInt(part, 10)})
 		if err != nil {
 			return fmt.Errorf("reclaim from group %s: %d bytes remain: %w", g.name, remaining, err)
 		}
@@ -295,10 +304,11 @@ func (g *Group) AccountIO(device string) error {
 	return nil
 }
 
-// Procs returns the processes in the group itself, in every hierarchy, without the processes of groups below it.
+// Procs returns the processes in the group itself, in every hierarchy, without the processes of groups below it, other
+// than its inner group.
 func (g *Group) Procs() ([]int, error) {
 	var pids []int
-	for _, dir := range g.each() {
+	for _, dir := range g.homes() {
 		text, err := readFile(filepath.Join(dir, "cgroup.procs"))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
 			return nil, fmt.Errorf("list processes of group %s: %w", g.name, ErrGone)
@@ -317,7 +327,7 @@ func (g *Group) Procs() ([]int, error) {
 // them.
 func (g *Group) JoinFiles() []string {
 	var files []string
-	for _, dir := range g.each() {
+	for _, dir := range g.homes() {
 		files = append(files, filepath.Join(dir, "cgroup.procs"))
 	}
 	return files

@@ -34,7 +34,7 @@ func TestGuestSystemd(t *testing.T) {
 
 func run(t *testing.T, init guest.Init, cgroups guest.Cgroups, binary string, as ...guest.As) {
 	guest.Run(t, guest.Config{
-		Init: init, Cgroups: cgroups, As: as, SwapBytes: 512 << 20, ScratchBytes: 64 << 20,
+		Init: init, Cgroups: cgroups, As: as, SwapBytes: 512 << 20, ScratchBytes: 64 << 20, Timeout: 6 * time.Minute,
 		Skips: func(as guest.As, test string) bool {
 			root := as == guest.Root || as == guest.RootScope
 			switch test {

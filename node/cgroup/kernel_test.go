@@ -61,6 +61,9 @@ func testRoot(t *testing.T, need ...Controller) *Root {
 func testGroup(t *testing.T, need ...Controller) *Group {
 	t.Helper()
 	g, err := testRoot(t, need...).Create("one")
+	if err == nil && innerBound > 0 {
+		err = g.Enclose(innerBound)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,8 +328,8 @@ func TestKernelRemoveKillsFamily(t *testing.T) {
 		t.Fatalf("%d processes (%v), want 6", len(pids), err)
 	}
 	// Groups that the program made inside the group go, too.
-	for _, dir := range g.each() {
-		if err := os.Mkdir(filepath.Join(dir, "inner"), 0o755); err != nil {
+	for _, dir := range g.homes() {
+		if err := os.Mkdir(filepath.Join(dir, "below"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -489,8 +492,8 @@ func TestKernelCPUQuota(t *testing.T) {
 	if most := wall/2 + 60*time.Millisecond; used > most {
 		t.Errorf("used %v of CPU in %v at 200 millicores, want at most %v", used, wall, most)
 	}
-	dir, _ := g.Dir(CPU)
-	if parseKeyed(slurp(dir, "cpu.stat"))["nr_throttled"] == 0 {
+	stat, _ := g.File(CPU, "cpu.stat")
+	if parseKeyed(slurp(filepath.Split(stat)))["nr_throttled"] == 0 {
 		t.Error("two spinning processes were never throttled")
 	}
 	if err := g.Apply(ctx, Limits{CPUMillicores: Unlimited()}); err != nil {

@@ -59,12 +59,12 @@ func (g *Group) killOnce() int {
 	return max(1, len(pids)) // There is none now: the caller looks once more.
 }
 
-// Terminate asks every process in the group to end, but not the processes of groups below it. It sends SIGTERM, and
+// Terminate asks every process that Procs lists to end, but not the processes of groups below. It sends SIGTERM, and
 // then SIGCONT, because a process that a signal has stopped handles SIGTERM only when it continues. A process that
 // ended meanwhile gets no signal, and neither does another process that has the same number since then. Frozen
 // processes handle both signals when they are thawed.
 func (g *Group) Terminate() {
-	list := func() []int { return members(g.each()) }
+	list := func() []int { return members(g.homes()) }
 	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGCONT} {
 		signal(list(), list, sig)
 	}
@@ -128,6 +128,9 @@ func below(top string) (dirs []string) {
 	if isLeaf(top) {
 		return []string{top}
 	}
+	if inner := filepath.Join(top, innerName); links(top) == 3 && isLeaf(inner) { // quicker than to list the files
+		return []string{inner, top}
+	}
 	_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // Removed meanwhile: it contains nothing.
@@ -142,9 +145,16 @@ func below(top string) (dirs []string) {
 }
 
 // isLeaf reports whether there is no directory in a directory; false if that is unknown.
-func isLeaf(dir string) bool {
+func isLeaf(dir string) bool { return links(dir) == 2 }
+
+// links returns how many links a directory has, its name and ".", and ".." of each directory in it; 0 if that is
+// unknown.
+func links(dir string) uint64 {
 	var st unix.Stat_t
-	return unix.Stat(dir, &st) == nil && st.Nlink == 2 // its name and ".", and ".." of each directory in it
+	if unix.Stat(dir, &st) != nil {
+		return 0
+	}
+	return uint64(st.Nlink)
 }
 
 // Remove kills the processes that are left and removes the group and all groups below it. It returns no error if the
@@ -170,7 +180,11 @@ func (r *Root) Discard(ctx context.Context, name string) error {
 // purge kills and removes until nothing is left. Most groups are empty, with no groups below them, and are removed at
 // once: the kernel refuses to remove others.
 func (g *Group) purge(ctx context.Context) error {
-	if removeAll(g.each()) == nil {
+	dirs := g.each()
+	if dir, ok := g.dirs[Memory]; ok {
+		dirs = slices.Insert(dirs, 0, filepath.Join(dir, innerName)) // there or not
+	}
+	if removeAll(dirs) == nil {
 		return nil
 	}
 	pause := newPause(500*time.Microsecond, 20*time.Millisecond)

@@ -9,6 +9,7 @@ type memoryFiles struct {
 	swap string
 	// charged is where the kernel counts swapped memory, alone or in one sum with usage.
 	charged string
+	bound   func(bytes int64) string // as limit takes it
 }
 
 // statWords are the words of memory.stat from which Held is made; an empty word means none.
@@ -30,13 +31,13 @@ const (
 // memoryOf has the files of each version. memory.peak exists since Linux 5.19.
 var memoryOf = map[Version]*memoryFiles{
 	V1: {usage: "memory.usage_in_bytes", limit: memoryV1, peak: "memory.max_usage_in_bytes", kills: "memory.oom_control",
-		charged: "memory.memsw.usage_in_bytes",
+		charged: "memory.memsw.usage_in_bytes", bound: orMinusOne,
 		stat: statWords{anon: "total_rss", shared: "total_shmem", swap: "total_swap", locked: "total_unevictable",
 			files: "total_cache", mapped: "total_mapped_file", anonRefaults: "total_workingset_refault_anon",
 			fileRefaults: "total_workingset_refault_file", majorFaults: "total_pgmajfault",
 			lists: []string{"total_inactive_anon", "total_active_anon"}}},
 	V2: {usage: "memory.current", limit: "memory.max", peak: "memory.peak", kills: "memory.events",
-		swap: "memory.swap.current", charged: "memory.swap.current",
+		swap: "memory.swap.current", charged: "memory.swap.current", bound: orMax,
 		stat: statWords{anon: "anon", shared: "shmem", locked: "unevictable", files: "file", mapped: "file_mapped",
 			cached: "swapcached", anonRefaults: "workingset_refault_anon", fileRefaults: "workingset_refault_file",
 			majorFaults: "pgmajfault",

@@ -27,7 +27,7 @@ type Reading struct {
 	// MemoryLimitBytes bounds MemoryBytes; NoLimit if there is no bound.
 	MemoryLimitBytes Maybe[int64]
 	// OOMKills counts processes that the kernel killed for memory. In version 1 it counts this group only, without the
-	// groups below it.
+	// groups below it, other than its inner group.
 	OOMKills Maybe[int64]
 
 	// CPUTime is the CPU time used since the group was made.
@@ -38,8 +38,8 @@ type Reading struct {
 	ReadBytes    Maybe[int64]
 	WrittenBytes Maybe[int64]
 
-	// Procs counts the processes in the group itself. Refused counts how often the kernel refused it a process or thread
-	// at its bound.
+	// Procs counts the processes that Group.Procs lists. Refused counts how often the kernel refused the group a process
+	// or thread at its bound.
 	Procs   Maybe[int64]
 	Refused Maybe[int64]
 }
@@ -54,10 +54,12 @@ func (g *Group) Read() (Reading, error) {
 	g.readMemory(&r)
 	r.CPUTime = g.cpuTime()
 	g.readIO(&r)
-	if text, err := readFile(filepath.Join(g.dir(), "cgroup.procs")); err == nil {
+	if text, err := readFile(filepath.Join(g.home(g.dir()), "cgroup.procs")); err == nil {
 		r.Procs = Known(int64(bytes.Count(text, []byte{'\n'})))
 	}
-	r.Refused = parseKeyed(slurp(g.dirs[PIDs], "pids.events")).first("max")
+	if events, ok := g.File(PIDs, "pids.events"); ok {
+		r.Refused = parseKeyed(slurp(filepath.Split(events))).first("max")
+	}
 	return r, nil
 }
 
@@ -69,12 +71,22 @@ func (g *Group) MemoryLimit() Maybe[int64] {
 	return Maybe[int64]{}
 }
 
-// oomKills is Reading.OOMKills.
-func (g *Group) oomKills() Maybe[int64] {
-	if files := memoryOf[g.version[Memory]]; files != nil {
-		return parseKeyed(slurp(g.dirs[Memory], files.kills)).first("oom_kill")
+// oomKills is Reading.OOMKills. Version 1 counts a kill in the group of the process, version 2 in all above it, too.
+func (g *Group) oomKills() (sum Maybe[int64]) {
+	files := memoryOf[g.version[Memory]]
+	if files == nil {
+		return sum
 	}
-	return Maybe[int64]{}
+	dirs := []string{g.dirs[Memory]}
+	if g.inner != "" && g.version[Memory] == V1 {
+		dirs = append(dirs, g.inner)
+	}
+	for _, dir := range dirs {
+		if n, ok := parseKeyed(slurp(dir, files.kills)).first("oom_kill").Get(); ok {
+			sum = Known(sum.Or(0) + n)
+		}
+	}
+	return sum
 }
 
 // OwnAnonBytes is Reading.AnonBytes of the group that this process was in when Discover ran.
@@ -101,7 +113,7 @@ func (g *Group) readMemory(r *Reading) {
 	r.MemoryBytes, r.PeakBytes = parseCount(slurp(dir, files.usage)), parseCount(slurp(dir, files.peak))
 	r.MemoryLimitBytes = g.MemoryLimit()
 	r.OOMKills = g.oomKills()
-	stat := slurp(dir, "memory.stat")
+	stat := slurp(g.home(dir), "memory.stat")
 	if files.swap != "" {
 		r.SwapBytes = parseCount(slurp(dir, files.swap))
 	} else {

@@ -295,7 +295,16 @@ func (r *Root) Create(name string) (*Group, error) {
 		}
 		return nil, err
 	}
-	return newGroup(r.host, name, g.dirs, r.children, g.unified)
+	return r.group(g)
+}
+
+// group returns a child whose directories exist.
+func (r *Root) group(child *Group) (*Group, error) {
+	g, err := newGroup(r.host, child.name, child.dirs, child.version, child.unified)
+	if err == nil {
+		g.findInner()
+	}
+	return g, err
 }
 
 // Open finds a group that Create made, perhaps in another process. The error is ErrGone if there is none. To know that
@@ -310,7 +319,7 @@ func (r *Root) Open(name string) (*Group, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("open group %s: %w", name, err)
 	}
-	return newGroup(r.host, name, g.dirs, r.children, g.unified)
+	return r.group(g)
 }
 
 // List returns the names of the groups below the root, sorted.

@@ -137,7 +137,7 @@ func (g *Group) Tally() (*Tally, error) {
 	if dir == "" {
 		dir = g.dir()
 	}
-	return &Tally{group: g, procs: filepath.Join(dir, "cgroup.procs")}, nil
+	return &Tally{group: g, procs: filepath.Join(g.home(dir), "cgroup.procs")}, nil
 }
 
 // Read returns what was transferred so far. The error is ErrGone, or fs.ErrPermission if a process has gained rights

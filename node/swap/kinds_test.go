@@ -80,10 +80,10 @@ func squeeze(t *testing.T, what string) (release, reclaim func()) {
 		_ = p.Wait()
 	}
 	reclaim = func() {
-		dir, _ := g.Dir(cgroup.Memory)
 		// of versions 1 and 2
 		for file, text := range map[string]string{"memory.force_empty": "0", "memory.reclaim": fmt.Sprint(kindsHeld)} {
-			if f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0); err == nil {
+			path, _ := g.File(cgroup.Memory, file)
+			if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
 				_, _ = f.WriteString(text) // Less may be there to reclaim.
 				_ = f.Close()
 			}
