@@ -52,14 +52,14 @@ func TestKernelInner(t *testing.T) {
 // What the programs of a group hold is known at once when it changes.
 func TestKernelHeldAtOnce(t *testing.T) {
 	testswap.Need(t, 512*mib)
-	ctx := testContext(t)
+	ctx := t.Context() // it takes a guest long
 	g := testGroup(t, Freezer)
 	gauge, err := g.Gauge()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer gauge.Close()
-	for range 8 {
+	for range 4 {
 		if err := g.Apply(ctx, Limits{MemoryBytes: At(128 * mib)}); err != nil {
 			t.Fatal(err)
 		}
