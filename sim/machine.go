@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
@@ -26,13 +27,10 @@ type Machine struct {
 	Paging     Paging
 	Collection Collection
 	// PressedBelow is a share of the speed of a node's disk or network, 0 to 1: a node that gives less while more is
-	// demanded is pressed, and this is reported to policies that look ahead. 0 counts as DefaultPressedBelow.
+	// demanded is pressed, and this is reported to policies that look ahead. 0 counts as cluster.PressedBelow, as on real
+	// nodes.
 	PressedBelow float64
 }
-
-// DefaultPressedBelow is where the paper has "substantially lower" (Prophet section III.B) and no number: the
-// simulator knows the truth, and needs no margin for noise. prophet/fig11 in docs/results.md compares other shares.
-const DefaultPressedBelow = 0.9
 
 // Speeds of swap devices, out and in, for large transfers, bytes per second.
 const (
@@ -107,7 +105,7 @@ func (m *Machine) transferSpeed(why transferReason) float64 {
 // presses reports whether a node is under pressure that gives less of a resource than is demanded; speed is its
 // capacity.
 func (m *Machine) presses(gives, speed float64) bool {
-	return gives < cmp.Or(m.PressedBelow, DefaultPressedBelow)*speed
+	return gives < cmp.Or(m.PressedBelow, cluster.PressedBelow)*speed
 }
 
 // loss returns the Loss of a contended resource.

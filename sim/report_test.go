@@ -133,7 +133,7 @@ func TestPressureIsReported(t *testing.T) {
 				Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, testGB), Phases: phases}}}}
 	}
 	c := Config{Nodes: Uniform(1, resource.Vector{2 * resource.Core, 2 * testGB, 100 * testMB}),
-		Machine: Machine{Disk: HDDLoss}}
+		Machine: Machine{Disk: HDDLoss, PressedBelow: 0.9}}
 	got, _ := told(t, true, c, job(1, 80), job(2, 80))
 	gives := resource.Amount(86_956_521)
 	if len(got) != 2 || got[0].at != 0 || got[0].Condition().Bound != (resource.Vector{}).With(resource.Disk, gives) ||
@@ -162,5 +162,12 @@ func TestPressureIsReported(t *testing.T) {
 	c.Machine.PressedBelow = 0.8
 	if got, _ := told(t, true, c, job(1, 80), job(2, 80)); len(got) > 0 {
 		t.Errorf("pressed below 0.8: told %+v", got)
+	}
+	// By default as on a machine: five times the capacity is demanded where a hard disk gives half of it.
+	c.Machine.PressedBelow, c.Nodes[0].Capacity[resource.Disk] = 0, 30*testMB
+	for rate, want := range map[resource.Amount]int{74: 0, 76: 2} {
+		if got, _ := told(t, true, c, job(1, 75), job(2, rate)); len(got) != want {
+			t.Errorf("%d MB/s of 30 demanded: told %+v", 75+rate, got)
+		}
 	}
 }

@@ -155,6 +155,11 @@ func (e *Event) SetCondition(c Condition) {
 	}
 }
 
+// PressedBelow is a share of the speed of a disk or a network. A node that gives less than that of what it could, while
+// more is demanded, is pressed: it gives "substantially" less (Prophet, section III.B). Real nodes and simulated ones
+// report by it. docs/decisions/0040-pressure.md has what it was chosen by.
+const PressedBelow = 0.5
+
 // Condition is how a running task, a node or the cluster was found.
 type Condition struct {
 	// Bound is what throttles the task, zero if nothing does; or what the node gives of each resource that is pressed.

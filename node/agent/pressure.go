@@ -15,9 +15,8 @@ import (
 // When a disk is pressed: several containers use it, it is busy all the time, and it gives well below its speed
 // (Prophet, section III.B). Decision 40 has the recordings that these numbers are from.
 const (
-	// pressedBelow and relievedFrom are shares of the speed. A disk that gives less than the one is short, and one that
-	// gives at least the other is not. What it gives in between changes nothing.
-	pressedBelow = 0.5
+	// relievedFrom is a share of the speed. A disk that gives less than cluster.PressedBelow is short, and one that gives
+	// at least this is not. What it gives in between changes nothing.
 	relievedFrom = 0.65
 	// busyFrom is the share of the time in which the disk has something to do, from which on it is busy.
 	busyFrom = 0.9
@@ -178,7 +177,7 @@ func (p *pressure) add(now time.Duration, c diskCounters, users int) (gives reso
 	busy := float64(c.busy-before.busy) >= busyFrom*float64(passed)
 	late := c.waited-before.waited >= waitFrom*time.Duration(c.requests-before.requests)
 	contested := busy && late && users >= crowd
-	short, relieved := contested && rate < pressedBelow*p.speed, !contested || rate >= relievedFrom*p.speed
+	short, relieved := contested && rate < cluster.PressedBelow*p.speed, !contested || rate >= relievedFrom*p.speed
 	if !short && !relieved || short != p.short {
 		p.rates = p.rates[:0]
 	}

@@ -95,7 +95,7 @@ func together(nodes int) func(l *lab.Lab, run int) (sim.Config, *workload.Worklo
 			ResizeDelay: sim.ECSResizeDelay, HoldDelay: sim.ECSHoldDelay, Flex: sim.Flex{Manager: memory.Default()},
 			Machine: sim.Machine{Disk: sim.HDDLoss, Network: sim.IncastLoss, Paging: sim.SSDPaging,
 				Collection: sim.JVMCollection, Swap: resource.TB, SwapSpeed: 2 * resource.GB,
-				FaultShare: sim.MeasuredFaultShare}}, w, nil
+				FaultShare: sim.MeasuredFaultShare, PressedBelow: 0.9}}, w, nil
 	}
 }
 

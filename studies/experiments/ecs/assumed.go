@@ -2,6 +2,7 @@ package ecs
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/sim"
@@ -34,10 +35,10 @@ func variants() []variant {
 	return all
 }
 
-// swept are the benchmarks of the sweep, one of each kind, and rivals its schedulers.
+// swept are the benchmarks of the sweep, one of each kind, and rivals its schedulers: the products are the last.
 var (
 	swept  = []string{"wordcount", "k-means", "pagerank"}
-	rivals = []lab.Contender{capacity, prism, own}
+	rivals = slices.Concat([]lab.Contender{capacity, prism, own}, products)
 )
 
 func ecsSweep(l *lab.Lab) (*lab.Findings, error) {
@@ -64,6 +65,9 @@ func ecsSweep(l *lab.Lab) (*lab.Findings, error) {
 	table := lab.NewTable("Times over those under Capacity (means of the runs)", "assumption", "benchmark",
 		"job under Capacity", "PRISM: job", "mean task", "ECS: job", "mean task", "job, ECS over PRISM",
 		"containers, ECS over Capacity")
+	for _, c := range products {
+		table.Heads = append(table.Heads, c.Label+": job")
+	}
 	data := lab.NewTable("trials", "assumption", "benchmark", "scheduler", "run", "completion_s", "map_s", "reduce_s",
 		"containers")
 	// by variant: of wordcount, of wordcount, and by how much that exceeds what k-means saves
@@ -83,10 +87,13 @@ func ecsSweep(l *lab.Lab) (*lab.Findings, error) {
 				return of(scheduler, number) / of(0, number)
 			}
 			tasks := func(scheduler int) float64 { return (over(scheduler, mapTask) + over(scheduler, reduceTask)) / 2 }
-			table.Add(v.name, b, lab.Decimals(of(0, completes), 0)+" s", lab.Decimals(over(1, completes), 2),
-				lab.Decimals(tasks(1), 2),
-				lab.Decimals(over(2, completes), 2), lab.Decimals(tasks(2), 2), lab.Decimals(of(2, completes)/of(1, completes), 2),
-				lab.Decimals(over(2, containers), 2)+"x")
+			row := []string{v.name, b, lab.Decimals(of(0, completes), 0) + " s", lab.Decimals(over(1, completes), 2),
+				lab.Decimals(tasks(1), 2), lab.Decimals(over(2, completes), 2), lab.Decimals(tasks(2), 2),
+				lab.Decimals(of(2, completes)/of(1, completes), 2), lab.Decimals(over(2, containers), 2) + "x"}
+			for c := 3; c < len(rivals); c++ {
+				row = append(row, lab.Decimals(over(c, completes), 2))
+			}
+			table.Add(row...)
 			saved = append(saved, 1-over(2, completes))
 			if k == 0 {
 				overPRISM, acted = append(overPRISM, 1-of(2, completes)/of(1, completes)), append(acted, of(2, ecsStops) > 0)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/policy"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/sim/trial"
@@ -64,10 +65,13 @@ func config(nodes []cluster.Node) sim.Config {
 var (
 	capacity = lab.Contender{Contender: trial.Contender{Label: "Capacity", Policy: "capacity",
 		Settings: map[string]string{"capacity.calculator": "dominant"}}}
-	prism = lab.Contender{Contender: trial.Contender{Label: "PRISM", Policy: "prism"}}
-	own   = with("ECS", "short", "false")
-	short = with("ECS, short tasks apart")
+	prism  = lab.Contender{Contender: trial.Contender{Label: "PRISM", Policy: "prism"}}
+	own    = with("ECS", "short", "false")
+	weight = with("ECS by weight, α and β of a core", "short", "false", "cpu", "weight", "units", "core")
 )
+
+// products are ECS as people get it, which treats short tasks apart, and what they get if they choose no policy.
+var products = []lab.Contender{lab.Product("ecs"), lab.Product(policy.Default)}
 
 // with is ECS with some settings, each a name and a value.
 func with(label string, settings ...string) lab.Contender {

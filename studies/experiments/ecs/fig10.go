@@ -3,6 +3,7 @@ package ecs
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -54,12 +55,12 @@ func setOf(name string, lasts, tasks int, critical bool, r *rand.Rand) cluster.S
 	return s
 }
 
-// The schedulers of section V.D. All grant CPU by phase. Capacity looks at what is free now alone. The claims are
-// about the first three.
-var levelers = []lab.Contender{with("Capacity", "leveling", "false", "short", "false"),
+// The schedulers of section V.D, and the products. All grant CPU by phase. Capacity looks at what is free now alone.
+// The claims are about the first three.
+var levelers = slices.Concat([]lab.Contender{with("Capacity", "leveling", "false", "short", "false"),
 	{Contender: trial.Contender{Label: "contention-aware", Policy: "contention-aware"}},
-	with("ECS", "short", "false"), with("ECS, α and β of a core", "short", "false", "units", "core"),
-	with("ECS, H_RF 0", "short", "false", "threshold", "0")}
+	own, with("ECS, α and β of a core", "short", "false", "units", "core"),
+	with("ECS, H_RF 0", "short", "false", "threshold", "0"), weight}, products)
 
 // ecsProfile is what the sets demanded of a node over time.
 type ecsProfile struct {

@@ -3,6 +3,7 @@ package ecs
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
@@ -22,11 +23,11 @@ const (
 )
 
 // cases are native containers, elastic ones under a scheduler that looks at what is free now alone, and elastic
-// ones under ECS.
-var cases = []lab.Contender{
+// ones under ECS and the products.
+var cases = slices.Concat([]lab.Contender{
 	{Contender: trial.Contender{Label: "native containers", Policy: capacity.Policy, Settings: capacity.Settings}},
 	with("elastic containers", "leveling", "false", "short", "false"), own,
-}
+}, products)
 
 // ecsCase is what ran on the nodes over time, mean of all nodes; shares are of their cores.
 type ecsCase struct {

@@ -154,7 +154,7 @@ func rows() (all []string) {
 }
 
 // contenders are the schedulers of Fig. 8 and 9.
-var contenders = []lab.Contender{capacity, prism, own, short}
+var contenders = slices.Concat([]lab.Contender{capacity, prism, own, weight}, products)
 
 // trials are the outcomes by cluster, workload, scheduler, and run.
 type trials [][][][]ecsTrial

@@ -42,12 +42,13 @@ const (
 	byWeight  = "ECS by weight"
 )
 
-// ecsOnRecorded are the schedulers, with an interval of ecs.
+// ecsOnRecorded are the schedulers, with an interval of ecs, and the products, whose intervals are what they are by
+// default.
 func ecsOnRecorded(interval string) []lab.Contender {
-	return []lab.Contender{capacity, {Contender: trial.Contender{Label: "contention-aware", Policy: "contention-aware"}},
-		prism, with(unleveled, "short", "false", "leveling", "false"),
+	return append([]lab.Contender{capacity, {Contender: trial.Contender{Label: "contention-aware",
+		Policy: "contention-aware"}}, prism, with(unleveled, "short", "false", "leveling", "false"),
 		with("ECS", "short", "false", "interval", interval), with(byWeight, "short", "false", "interval", interval,
-			"cpu", "weight")}
+			"cpu", "weight")}, products...)
 }
 
 // outcome is the outcome of a workload. Shares are of the cores until the last job ends.

@@ -21,6 +21,20 @@ type Contender struct {
 	// box is the size of containers and heaps of data-intensive jobs, as on YARN; 0 is FLEX containers.
 	Box  resource.Amount
 	Flex sim.Flex // of FLEX containers
+	// PressedBelow is the share of its speed below which a node reports that its disk or network is pressed; 0 is that of
+	// real nodes.
+	PressedBelow float64
+}
+
+// Product is a policy as people get it: every setting, and what nodes report, is what it is by default. It is the row
+// of a figure that says what bellows does, beside those that say what a paper does.
+func Product(policy string) Contender {
+	return Contender{Contender: trial.Contender{Label: policy + ", by default", Policy: policy}}
+}
+
+// IsProduct reports whether c is the Product of its policy, under whatever label.
+func (c Contender) IsProduct() bool {
+	return len(c.Settings) == 0 && !c.Pooled && c.Contender.Box == trial.Box{} && !c.Prompt && c.PressedBelow == 0
 }
 
 // Run simulates the workload under c; jobs may fail, and may not end. It does not change the workload, so that several
@@ -28,6 +42,9 @@ type Contender struct {
 func (c Contender) Run(config sim.Config, w *workload.Workload) (*sim.Result, error) {
 	if c.Box == 0 {
 		config.Flex = c.Flex
+	}
+	if c.PressedBelow > 0 {
+		config.Machine.PressedBelow = c.PressedBelow
 	}
 	if c.Prompt {
 		config.Heartbeat /= time.Duration(len(config.Nodes))

@@ -12,6 +12,7 @@ func Grounds() []lab.Ground {
 		Settings: map[string]string{"prophet.relief": "share", "bellows.backoff": "share"},
 		Make: func(l *lab.Lab, run int) (sim.Config, *workload.Workload, error) {
 			config, w := usual.cluster(), usual.workload(l, run, nil)
+			config.Machine.PressedBelow = lower
 			n := min(len(w.Jobs), 23)
 			w.Jobs, config.Nodes = w.Jobs[:n], config.Nodes[:servers/4]
 			return config, w, nil

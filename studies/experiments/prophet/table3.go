@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/sim/trial"
 	"github.com/bellows-rm/bellows/studies/chart"
 	"github.com/bellows-rm/bellows/studies/experiments/lab"
@@ -84,7 +85,12 @@ func figure7(l *lab.Lab) (*lab.Findings, error) {
 		cs, drf := reductions(trialsOf("Prophet"), trialsOf("CS"), reading.times),
 			reductions(trialsOf("Prophet"), trialsOf("DRF"), reading.times)
 		tetris := reductions(trialsOf("Tetris"), trialsOf("Prophet"), reading.times)
-		f.Tables = append(f.Tables, quartiles("Reduction of "+reading.name, rows, l.Runs, cs, drf, tetris))
+		whose, each := rows, [][]float64{cs, drf, tetris}
+		for _, c := range products {
+			whose = append(whose[:len(whose):len(whose)], c.Label+" vs. CS")
+			each = append(each, reductions(trialsOf(c.Label), trialsOf("CS"), reading.times))
+		}
+		f.Tables = append(f.Tables, quartiles("Reduction of "+reading.name, whose, l.Runs, each...))
 		f.Pictures = append(f.Pictures, lab.Picture{Name: reading.picture,
 			Caption: "Distribution over applications of the reduction of " +
 				reading.name + " (simulated)", Picture: cdFs("Reduction of "+reading.name, chart.CDF("Prophet vs. CS", cs),
@@ -129,6 +135,12 @@ func figure8(l *lab.Lab) (*lab.Findings, error) {
 	of := func(name string) []float64 { return each[lab.Place(name, rest)] }
 	names, each = append(names, every+" vs. Tetris"), append(each, reductions(t[lab.Place(every, all)],
 		t[lab.Place("Tetris", all)], completion))
+	for _, c := range products {
+		for _, over := range []string{"CS", "Tetris"} {
+			names, each = append(names, c.Label+" vs. "+over), append(each, reductions(t[lab.Place(c.Label, all)],
+				t[lab.Place(over, all)], completion))
+		}
+	}
 	return &lab.Findings{Tables: []lab.Table{quartiles("Reduction of completion times", names, l.Runs, each...)},
 		Pictures: []lab.Picture{{Name: "cdf",
 			Caption: "Distribution over applications of the reduction of completion times (simulated)",
@@ -151,7 +163,7 @@ func fig8Claims(overCS, overFair, overTetris []float64) []lab.Claim {
 }
 
 func figure11(l *lab.Lab) (*lab.Findings, error) {
-	all := []lab.Contender{own, plain}
+	all := []lab.Contender{own, plain, lab.Product("prophet")}
 	t, err := contest(l, "back-off", all, &usual)
 	if err != nil {
 		return nil, err
@@ -161,12 +173,13 @@ func figure11(l *lab.Lab) (*lab.Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	thresholds, err := thresholds(l, t[1])
+	thresholds, err := thresholds(l, t[1], t[2])
 	if err != nil {
 		return nil, err
 	}
 	return &lab.Findings{Tables: []lab.Table{quartiles("Reduction by task back-off",
-		[]string{"execution time", "completion time"}, l.Runs, ran, done), lasting, thresholds},
+		[]string{"execution time", "completion time", "execution time, by default", "completion time, by default"}, l.Runs,
+		ran, done, reductions(t[2], t[1], execution), reductions(t[2], t[1], completion)), lasting, thresholds},
 		Pictures: []lab.Picture{{Name: "cdf",
 			Caption: "Distribution over applications of the reduction of times by task back-off (simulated)",
 			Picture: cdFs("Reduction by task back-off", chart.CDF("execution time", ran), chart.CDF("completion time", done))}},
@@ -187,7 +200,6 @@ func lasting(l *lab.Lab) (lab.Table, error) {
 	for _, lasts := range []string{"0s", "1s", "2s", "5s", "10s", "30s", "2m"} {
 		all = append(all, with(lasts, "backoff", lasts))
 	}
-	all = append(all, with("5s, in turns", "backoff", "5s", "relief", "turns"))
 	table := lab.NewTable("By how long tasks are throttled (median of the workloads, and range)", "throttled for",
 		"makespan", "mean completion time", "mean execution time")
 	t, err := contest(l, "lasting", all, &usual)
@@ -204,23 +216,41 @@ func lasting(l *lab.Lab) (lab.Table, error) {
 // "substantially lower than their peak one".
 var pressedBelow = []float64{0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95}
 
+// inTurns lets tasks take turns where less than a share is given, as people get it but for that share.
+func inTurns(below float64) lab.Contender {
+	c := lab.Product("prophet")
+	c.PressedBelow = below
+	return c
+}
+
 // thresholds compares from when on back-off relieves a server. plain is without back-off, where a server that
-// is pressed changes nothing, wherever that begins.
-func thresholds(l *lab.Lab, plain []prophetTrial) (lab.Table, error) {
+// is pressed changes nothing, wherever that begins; product is what people get.
+func thresholds(l *lab.Lab, plain, product []prophetTrial) (lab.Table, error) {
 	table := lab.NewTable("By the share of its speed below which a disk or a NIC is pressed (median of the workloads, "+
 		"and range)", "pressed below", "at a demand of disk above", "makespan", "mean completion time", "mean execution time")
 	for _, share := range pressedBelow {
-		a := usual
-		a.pressedBelow = share
-		t, err := contest(l, fmt.Sprintf("pressed below %g", share), []lab.Contender{own}, &a)
+		c := own
+		c.PressedBelow = share
+		t, err := contest(l, fmt.Sprintf("pressed below %g", share), []lab.Contender{c}, &usual)
 		if err != nil {
 			return table, err
 		}
 		row := timesOf(lab.Percent(share), t[0])
-		table.Add(append([]string{row[0], lab.Decimals(1+(1/share-1)/a.disk.Slope, 1) + "x"}, row[1:]...)...)
+		table.Add(append([]string{row[0], lab.Decimals(1+(1/share-1)/usual.disk.Slope, 1) + "x"}, row[1:]...)...)
 	}
-	row := timesOf("no back-off", plain)
-	table.Add(append([]string{row[0], "–"}, row[1:]...)...)
+	turns, err := contest(l, "in turns", []lab.Contender{inTurns(0.7), inTurns(lower)}, &usual)
+	if err != nil {
+		return table, err
+	}
+	for _, of := range []struct {
+		name  string
+		trial []prophetTrial
+	}{{"no back-off", plain}, {fmt.Sprintf("%s, by default: %s, in turns", products[0].Policy,
+		lab.Percent(cluster.PressedBelow)), product}, {"70 %, in turns", turns[0]},
+		{lab.Percent(lower) + ", in turns", turns[1]}} {
+		row := timesOf(of.name, of.trial)
+		table.Add(append([]string{row[0], "–"}, row[1:]...)...)
+	}
 	return table, nil
 }
 

@@ -10,9 +10,11 @@ import (
 
 // TestVerdictsOfProphet: the paper's own numbers hold, and numbers on either side of a criterion do not.
 func TestVerdictsOfProphet(t *testing.T) {
-	makespans := func(cs, fair, drf, tetris, plain, own float64) (all [][]prophetTrial) {
-		for _, seconds := range []float64{cs, fair, drf, tetris, plain, own} {
-			all = append(all, []prophetTrial{{Makespan: seconds}})
+	makespans := func(cs, fair, drf, tetris, without, with float64) (all [][]prophetTrial) {
+		seconds := map[string]float64{"CS": cs, "Fair": fair, "DRF": drf, "Tetris": tetris, plain.Label: without,
+			own.Label: with}
+		for _, c := range schedulers() {
+			all = append(all, []prophetTrial{{Makespan: seconds[c.Label]}})
 		}
 		return all
 	}
