@@ -39,7 +39,7 @@ func (d *Driver) follow(ctx context.Context) {
 }
 
 // lookAtTasks notifies the engine of tasks whose usage shows another phase, or another time in it, than their run time,
-// that hold noticeably more or less memory, or whose programs have begun or ceased to wait.
+// that hold noticeably more or less memory, or whose programs leave more or less of its cores.
 func (d *Driver) lookAtTasks(ctx context.Context) {
 	var all []follow.Task
 	if d.look(ctx, func() { all = d.followed() }) != nil {
@@ -101,7 +101,7 @@ func (d *Driver) finds(f *follow.Task) {
 		e.Kind, e.Held = cluster.TaskHolds, f.Held
 		d.holds(e)
 	}
-	if f.Turned && t.Idle != f.Waits {
-		d.lend(j, e.Task, f.Waits)
+	if f.Turned && t.Leaves != f.Leaves {
+		d.lend(j, e.Task, f.Leaves)
 	}
 }

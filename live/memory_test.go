@@ -113,8 +113,8 @@ func TestGrownIsNotLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := &status.Nodes[0]; n.Reserved() != int64(128*resource.MiB) || n.LeftMemory != int64(left) ||
-				n.Limits() != int64(limits) {
-				t.Errorf("%s: %d are reserved, %d are in limits and %d left; want %d, %d and %d", when, n.Reserved(), n.Limits(),
+				n.Holds() != int64(limits) {
+				t.Errorf("%s: %d are reserved, %d are in limits and %d left; want %d, %d and %d", when, n.Reserved(), n.Holds(),
 					n.LeftMemory, 128*resource.MiB, limits, left)
 			}
 		}

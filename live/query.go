@@ -315,7 +315,7 @@ func putKnown(out *api.Task, t *book.TaskState, r *run) {
 	out.UnderSized = t.UnderSized
 	out.Sized = sizedOf(t, r)
 	if t.Suspended {
-		out.Suspended = &api.Still{By: t.SuspendedBy, Since: instant(t.SuspendedSince), Lends: t.Lends}
+		out.Suspended = &api.Still{By: t.SuspendedBy, Since: instant(t.SuspendedSince), Lends: t.Lends()}
 	}
 }
 

@@ -26,7 +26,10 @@ func resizedOf(t *book.TaskState, r *run) *api.Resized {
 
 // sizedOf returns how the grant of a task came about, which may be changing.
 func sizedOf(t *book.TaskState, r *run) api.Sized {
-	s := api.Sized{ByPhase: t.ByPhase, Lends: t.Idle && t.Lends, Resized: resizedOf(t, r)}
+	s := api.Sized{ByPhase: t.ByPhase, Resized: resizedOf(t, r)}
+	if s.Lends = t.Leaves > 0 && t.Lends(); s.Lends {
+		s.LentCPU = int64(t.Lent[resource.CPU])
+	}
 	if t.Renewed > 0 && (t.Resized == nil || !t.Resized.Failed) {
 		s.Renewed = &api.Renewed{Since: instant(t.Renewed), Why: t.RenewedWhy.Words(clock)}
 	}

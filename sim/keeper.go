@@ -30,7 +30,7 @@ type keeper struct {
 	gone     bool            // its node has left
 	promised resource.Amount // swap reserved for pages on their way there, bytes
 	held     resource.Amount // sum of its containers' limits, bytes
-	reported resource.Amount // value of held last reported to the engine
+	reported resource.Amount // what was last reported to the engine: see holds
 }
 
 // keep gives every node a memory manager.
@@ -156,7 +156,7 @@ func (r *run) decide(k *keeper) {
 	}
 	k.next = k.manager.Next()
 	r.schedule(k)
-	if k.held != k.reported {
+	if k.holds() != k.reported {
 		r.protocol.limitsChanged(k.node)
 	}
 }
@@ -306,9 +306,12 @@ func (r *run) letGo(t *task) {
 	r.wake(k)
 }
 
-// held is the report of the sum of the limits of a node's containers.
+// holds is what the containers of a node hold: the sum of their limits, without what they never touched.
+func (k *keeper) holds() resource.Amount { return max(0, k.held-k.manager.Untouched()) }
+
+// held is the report of what the containers of a node hold.
 func (r *run) held(id cluster.NodeID) cluster.Event {
 	k := r.keepers[id]
-	k.reported = k.held
-	return cluster.Event{Kind: cluster.NodeMemory, Node: id, Held: k.held}
+	k.reported = k.holds()
+	return cluster.Event{Kind: cluster.NodeMemory, Node: id, Held: k.reported}
 }

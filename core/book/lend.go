@@ -4,18 +4,32 @@ import (
 	"fmt"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
-// relend gives what a running task does not hold while it stands still, or has nothing to do, to its node, or takes
-// it back: a task that is about to go on does not lend. Memory is lent apart, if it has left: see TaskState.Out.
+// relend gives what a running task does not hold while it stands still, or while its programs leave it, to its node,
+// or takes it back: a task that is about to go on does not lend. If other tasks use what is taken back, the node is
+// overdrawn until they end. Memory is lent apart, if it has left: see TaskState.Out.
 func (s *Snapshot) relend(t *TaskState) {
 	s.relendMemory(t)
-	if t.Idle || t.Suspended && !t.resumesSoon() {
-		s.lend(t)
-	} else {
-		s.takeBack(t)
+	lends := resource.Vector{}
+	if s.Lends {
+		lends = t.lends()
 	}
+	more := lends.Sub(t.Lent)
+	if more == (resource.Vector{}) {
+		return
+	}
+	t.Lent = lends
+	t.Node.setUnused(t.Node.Unused().Add(more))
+	t.Job.Used = t.Job.Used.Sub(more)
+	if more.FitsIn(resource.Vector{}) {
+		s.reindex(t.Node)
+	} else {
+		s.touch(t.Node)
+	}
+	s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
 }
 
 // resumesSoon reports whether a task that stands still is about to go on: the engine has ordered that it goes on,
@@ -24,42 +38,28 @@ func (t *TaskState) resumesSoon() bool {
 	return t.heldBy() == 0 && t.SuspendedBy&cluster.HeldByMemory == 0 && (t.Hold == nil || !t.Hold.Failed)
 }
 
-// idle records whether the programs of a running task have nothing to do. Its container keeps its bounds and its
+// leaves records how much CPU the programs of a running task leave to others. Its container keeps its bounds and its
 // weight: a task that has something to do again runs at once, and takes its cores back.
-func (s *Snapshot) idle(now timeline.Time, id cluster.TaskID, is bool) error {
+func (s *Snapshot) leaves(now timeline.Time, id cluster.TaskID, leaves resource.Amount) error {
 	t, err := s.running(id)
 	switch {
 	case err != nil:
 		return err
-	case t.Idle == is:
-		return fmt.Errorf("task %s: is idle: %t, as before", id, is)
+	case leaves < 0:
+		return fmt.Errorf("task %s: leaves %d millicores: must not be negative", id, leaves)
+	case t.Leaves == leaves:
+		return fmt.Errorf("task %s: leaves %d millicores, as before", id, leaves)
 	}
-	t.Idle = is
+	t.Leaves = leaves
 	s.relend(t)
 	s.progressed(now, t)
 	return nil
 }
 
-// lend gives what a task does not hold while it stands still or is idle to its node, if the snapshot lends.
-func (s *Snapshot) lend(t *TaskState) {
-	if !s.Lends || t.Lends {
-		return
+// leftBy is how much CPU the programs of a task leave that was found in a condition.
+func leftBy(found cluster.Condition) resource.Amount {
+	if found.Idle {
+		return Everything
 	}
-	t.Lends = true
-	t.Node.setUnused(t.Node.Unused().Add(t.lent()))
-	t.Job.Used = t.Job.Used.Sub(t.lent())
-	s.touch(t.Node)
-	s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
-}
-
-// takeBack takes back what a task has lent. If other tasks use it, the node is overdrawn until they end.
-func (s *Snapshot) takeBack(t *TaskState) {
-	if !t.Lends {
-		return
-	}
-	t.Lends = false
-	t.Node.setUnused(t.Node.Unused().Sub(t.lent()))
-	t.Job.Used = t.Job.Used.Add(t.lent())
-	s.reindex(t.Node)
-	s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
+	return found.Leaves
 }

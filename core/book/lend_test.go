@@ -125,6 +125,34 @@ func TestIdleLends(t *testing.T) {
 	}
 }
 
+// A task lends the CPU that its programs leave, and all but memory while it stands still.
+func TestLendsSome(t *testing.T) {
+	l := newLending(t, true, 10)
+	id := l.start()[0]
+	free := func(when string, want resource.Vector) {
+		t.Helper()
+		if n := l.node(); n.Free != want {
+			t.Errorf("%s: %v are free, want %v", when, n.Free, want)
+		}
+	}
+	leaves := func(cpu resource.Amount) {
+		l.enter(cluster.Event{Kind: cluster.TaskIdle, Task: id, Found: &cluster.Condition{Leaves: cpu}})
+	}
+	full := l.node().Free
+	leaves(600)
+	free("leaves some", full.With(resource.CPU, 600))
+	l.enter(cluster.Event{Kind: cluster.TaskSuspended, Task: id, By: cluster.HeldByMemory})
+	free("suspended", full.Add(resource.Vector{resource.Core, 0, 20 * resource.MB, 0}))
+	l.enter(cluster.Event{Kind: cluster.TaskResumed, Task: id})
+	free("resumed", full.With(resource.CPU, 600))
+	leaves(2 * resource.Core) // more than it was granted
+	free("leaves more than it has", full.With(resource.CPU, resource.Core))
+	leaves(100)
+	free("leaves less", full.With(resource.CPU, 100))
+	leaves(0)
+	free("leaves nothing", full)
+}
+
 // Without lending, a task that stands still keeps its grant.
 func TestKeep(t *testing.T) {
 	l := newLending(t, false, 10)
@@ -179,7 +207,7 @@ func TestLendAgain(t *testing.T) {
 			if c.lends {
 				want = resource.Core
 			}
-			if free := l.node().Free[resource.CPU]; free != want || l.node().Tasks[0].Lends != c.lends {
+			if free := l.node().Free[resource.CPU]; free != want || l.node().Tasks[0].Lends() != c.lends {
 				t.Errorf("%d millicores are free, want %d", free, want)
 			}
 		})

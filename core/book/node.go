@@ -27,7 +27,8 @@ type NodeState struct {
 	Tasks []*TaskState
 	// UnderSizedDisk is the disk bandwidth (bytes per second) promised to the under-sized tasks on the node.
 	UnderSizedDisk resource.Amount
-	// Held is the sum of the limits of the node's containers, in bytes, as the driver last reported it. It exceeds
+	// Held is what the containers of the node hold, bytes, as the driver last reported it: the sum of their limits,
+	// without what is lent to them and they never touched, which a container that is to start gets at once. It exceeds
 	// the grants when FLEX containers have grown. 0 until the driver reports.
 	Held resource.Amount
 

@@ -106,6 +106,9 @@ func (s *Snapshot) regrant(now timeline.Time, t *TaskState, grant resource.Vecto
 		t.PagedOutLent = min(t.Out, grant[resource.Memory])
 	}
 	t.Grant = grant
+	if t.Lends() {
+		t.Lent = t.lends()
+	}
 	s.size(t)
 	if d := t.durationWith(grant); d != t.Duration && d > 0 && t.Duration > 0 && usual != timeline.Never {
 		usual = now.Add(time.Duration(float64(max(0, usual.Sub(now))) * (float64(d) / float64(t.Duration))))

@@ -40,7 +40,7 @@ func dump(s *Snapshot) string {
 			if t.Throttled != nil {
 				fmt.Fprintf(&out, " throttled %+v", *t.Throttled)
 			}
-			if fmt.Fprintf(&out, " lends=%v", t.Lends); t.Hold != nil {
+			if fmt.Fprintf(&out, " lends=%v", t.Lent); t.Hold != nil {
 				fmt.Fprintf(&out, " hold %+v", *t.Hold)
 			}
 			if fmt.Fprintf(&out, " by phase=%v %v", t.ByPhase, t.Duration); t.Resized != nil {
@@ -340,8 +340,14 @@ func coherent(t reporter, s *Snapshot) {
 			if task.PagedOutLent != task.lendsMemory() {
 				t.Errorf("task %s lends %d bytes, want %d", task.ID, task.PagedOutLent, task.lendsMemory())
 			}
-			if lends := s.Lends && (task.Idle || task.Suspended && !task.resumesSoon()); task.Lends != lends {
-				t.Errorf("task %s lends %v, want %v", task.ID, task.Lends, lends)
+			lends := resource.Vector{}
+			if all := task.Idle() || task.Suspended && !task.resumesSoon(); s.Lends && all {
+				lends = task.Grant.With(resource.Memory, 0)
+			} else if s.Lends {
+				lends[resource.CPU] = min(task.Leaves, task.Grant[resource.CPU])
+			}
+			if task.Lent != lends {
+				t.Errorf("task %s lends %v, want %v", task.ID, task.Lent, lends)
 			}
 			if !task.Running {
 				booked += task.Grant[resource.Memory]
@@ -632,7 +638,7 @@ func anyEvent(t *rapid.T, s *Snapshot) cluster.Event {
 			}
 			if task.Running && number("idles", 0, 9) == 0 {
 				return cluster.Event{Kind: cluster.TaskIdle, Task: task.ID,
-					Found: &cluster.Condition{Idle: number("idle", 0, 1) == 0}}
+					Found: &cluster.Condition{Idle: number("idle", 0, 1) == 0, Leaves: resource.Amount(number("leaves", -1, 3)) * 500}}
 			}
 			if task.Running && number("stands", 0, 9) == 0 {
 				kinds := []cluster.EventKind{cluster.TaskSuspended, cluster.TaskResumed}

@@ -66,7 +66,7 @@ func (s *Snapshot) apply(now timeline.Time, e *cluster.Event) error {
 	case cluster.TaskResumed:
 		return s.goOn(now, e.Task)
 	case cluster.TaskIdle:
-		return s.idle(now, e.Task, e.Condition().Idle)
+		return s.leaves(now, e.Task, leftBy(e.Condition()))
 	case cluster.TaskHolds:
 		return s.holds(e.Task, e.Held)
 	case cluster.TaskPagedOut:
@@ -141,7 +141,7 @@ func (s *Snapshot) leave(now timeline.Time, id cluster.NodeID) error {
 	return nil
 }
 
-// hold records the sum of the limits of a node's containers.
+// hold records what the containers of a node hold.
 func (s *Snapshot) hold(id cluster.NodeID, held resource.Amount) error {
 	n, err := s.node(id)
 	if err != nil {
@@ -458,7 +458,7 @@ func (s *Snapshot) adopt(now timeline.Time, e *cluster.Event) error {
 	s.markRunning(t, e.Launched)
 	s.adoptOrders(now, t, &found)
 	t.resume(now, found.Progress)
-	t.Out, t.Idle = found.Out, found.Idle
+	t.Out, t.Leaves = found.Out, leftBy(found)
 	s.relend(t)
 	return nil
 }

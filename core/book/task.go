@@ -1,6 +1,7 @@
 package book
 
 import (
+	"math"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -23,9 +24,12 @@ type TaskState struct {
 	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
 	// others.
 	Killing, Preempting bool
-	// Idle says that the programs of the task have nothing to do, Lends that others may use what it does not hold while
-	// it has nothing to do or is suspended.
-	Idle, Lends bool
+	// Leaves is how much CPU of its grant the programs of the task leave to others, millicores; Everything if they have
+	// nothing to do.
+	Leaves resource.Amount
+	// Lent is what others may use of its grant while its programs leave it, or while it is suspended. Memory is lent
+	// apart.
+	Lent resource.Vector
 	Suspension
 	// ByPhase says that the task is granted what each phase of its forecast demands, and is resized from phase to phase.
 	ByPhase bool
@@ -106,17 +110,28 @@ type Orders struct {
 // Holds returns what the task takes of its node: its grant, or its memory alone while it lends the rest. Memory that
 // has left and is lent does not count.
 func (t *TaskState) Holds() resource.Vector {
-	holds := t.Grant
-	if t.Lends {
-		holds = holds.Sub(t.lent())
-	}
+	holds := t.Grant.Sub(t.Lent)
 	holds[resource.Memory] -= t.PagedOutLent
 	return holds
 }
 
-// lent is what others may use of a grant while the task stands still or has nothing to do: nothing but memory keeps
-// its content. Memory is lent apart.
-func (t *TaskState) lent() resource.Vector { return t.Grant.With(resource.Memory, 0) }
+// Everything is what a task leaves whose programs have nothing to do.
+const Everything = resource.Amount(math.MaxInt64)
+
+// Idle reports whether the programs of the task have nothing to do.
+func (t *TaskState) Idle() bool { return t.Leaves == Everything }
+
+// Lends reports whether others may use something of its grant, beside memory.
+func (t *TaskState) Lends() bool { return t.Lent != resource.Vector{} }
+
+// lends is what others may use of the grant: all but memory while the task stands still or has nothing to do, since
+// nothing but memory keeps its content; else the CPU that its programs leave.
+func (t *TaskState) lends() resource.Vector {
+	if t.Idle() || t.Suspended && !t.resumesSoon() {
+		return t.Grant.With(resource.Memory, 0)
+	}
+	return resource.Vector{}.With(resource.CPU, min(t.Leaves, t.Grant[resource.CPU]))
+}
 
 // Stage returns the stage of the task.
 func (t *TaskState) Stage() *cluster.Stage { return &t.Job.Stages[t.ID.Stage] }

@@ -21,7 +21,7 @@ const (
 	TaskAdopted // Task, Node, Grant, Found: found running when the driver took inventory
 	Synced      // the inventory is complete; the engine takes no decisions before
 	Woken       // the time of a Wake decision has come
-	NodeMemory  // Node, Held: the sum of the limits of its containers has changed
+	NodeMemory  // Node, Held: what its containers hold together has changed
 	NodePaused  // Node can start nothing for now, Detail says why; its tasks keep running
 	NodeResumed // Node may be able to start tasks again
 	// Decision was not carried out, because a later decision sets the same field of what is wanted of Task
@@ -49,7 +49,8 @@ const (
 	// was Decision
 	Continued
 	NodeLeftover // Node, Held: how much of its memory outlives the containers that have used it
-	// Task, Found: whether its programs have nothing to do from now on (Idle); it lends its cores while they have not
+	// Task, Found: whether its programs have nothing to do from now on (Idle), or how much CPU they leave (Leaves); it
+	// lends its cores, or that much, until the next such event
 	TaskIdle
 	TaskHolds // Task, Held: the memory that its programs hold now, noticeably more or less than was last reported
 	// Node, Job, Found: whether Node keeps something of Job, so that a task of it starts sooner there (Keeps), and whether
@@ -128,7 +129,8 @@ type Event struct {
 	// TaskAdopted, NodePressed, NodeSuits, TaskPhase, TaskPagedOut, TaskIdle, JobPaused, QuotasSet, JobGrew; nil is the
 	// zero Condition
 	Found *Condition `json:"found,omitempty"`
-	// NodeMemory: the sum of the limits of its containers; NodeLeftover, TaskHolds, NodePagedOut; bytes
+	// NodeMemory: the sum of the limits of its containers, without what they never touched and a container that is to
+	// start gets at once; NodeLeftover, TaskHolds, NodePagedOut; bytes
 	Held   resource.Amount `json:"held_bytes,omitempty"`
 	Detail string          `json:"detail,omitempty"`
 	// number of the run of Task, with drivers that run containers; see ContainerID
@@ -184,8 +186,10 @@ type Condition struct {
 	Out        resource.Amount `json:"out_bytes,omitempty"` // memory of its grant that has left
 	Stays      string          `json:"stays,omitempty"`     // one clause on why not all of it has left
 	Idle       bool            `json:"idle,omitempty"`      // its programs have nothing to do
-	Keeps      bool            `json:"keeps,omitempty"`     // the node keeps something of the job
-	Fails      bool            `json:"fails,omitempty"`     // what the job ran on the node has failed
+	// Leaves is the CPU of its grant that its programs leave to others though they have something to do, millicores.
+	Leaves resource.Amount `json:"leaves_millicores,omitempty"`
+	Keeps  bool            `json:"keeps,omitempty"` // the node keeps something of the job
+	Fails  bool            `json:"fails,omitempty"` // what the job ran on the node has failed
 	// how far the task had come; nil is unknown. Of a TaskPhase only PhaseSince counts, and nil is now.
 	Progress *Progress `json:"progress,omitempty"`
 	// MostCPU is as in the envelope of the task.

@@ -146,6 +146,31 @@ func TestChanged(t *testing.T) {
 	expect(t, "more than there is", m.Step(at(62), Input{Changed: []Envelope{flex(1, 2000, 9000)}}), "suspend 1")
 }
 
+// TestUntouched: what is lent to a container that never touches it starts others as free memory does, and what it holds
+// does not; without swap, nothing that is lent counts as untouched.
+func TestUntouched(t *testing.T) {
+	m := newManager(t, Default(), 10_000, Started{Envelope: flex(1, 100, 9000)})
+	lent := expect(t, "lent", m.Step(at(1), Input{Readings: []Reading{full(1, 50, 0, 0)}}), "grow 1 to 2537")
+	m.Step(at(1.1), Input{Outcomes: lent})
+	if holds := m.Allocated() - m.Untouched(); holds != 100 {
+		t.Errorf("it holds %d", holds)
+	}
+	room := 10_000 - (m.Allocated() - m.Untouched())
+	asks := Input{Requests: []Request{{flex(2, room, room)}}}
+	taken := expect(t, "more than is free", m.Step(at(2), asks), "shrink 1 to 100")
+	expect(t, "now it is free", m.Step(at(2.1), Input{Outcomes: taken}), "admit 2")
+	if m.Untouched() != 0 {
+		t.Errorf("%d were never touched", m.Untouched())
+	}
+
+	m = newManager(t, Default(), 10_000, Started{Envelope: flex(1, 100, 9000)})
+	m.Step(at(1.1), Input{Outcomes: done(m.Step(at(1), Input{Readings: []Reading{full(1, 50, 0, 0)}}))})
+	m.Step(at(1.2), Input{Node: &NodeReading{Memory: 10_000, SwapFull: true}})
+	if m.Untouched() != 0 {
+		t.Errorf("without swap, %d were never touched", m.Untouched())
+	}
+}
+
 // TestBelowLeast: a container that is found running below its minimum gets its minimum at once, or is suspended until
 // it can have it.
 func TestBelowLeast(t *testing.T) {

@@ -53,14 +53,33 @@ func (c *container) slack() resource.Amount {
 	return max(0, c.limit-max(c.Min, c.anonymous))
 }
 
-// untouched is what c could give and most likely not miss: its limit above the most that it needed within Hold, with
-// headroom. While swap is full, a container that was recently short keeps everything: it must not come near its
-// limit.
+// untouched is what c could give and most likely not miss, once no action of it is under way.
 func (m *Manager) untouched(c *container) resource.Amount {
-	if !c.flex() || !c.known || c.state.suspended() || !c.ready(m.now) || m.node.SwapFull && c.keeps(m.now, m.p.Hold) {
+	if !c.ready(m.now) {
+		return 0
+	}
+	return m.neverTouched(c)
+}
+
+// neverTouched is the limit of c above the most that it needed within Hold, with headroom. While swap is full, a
+// container that was recently short keeps everything: it must not come near its limit.
+func (m *Manager) neverTouched(c *container) resource.Amount {
+	if !c.flex() || !c.known || c.state.suspended() || m.node.SwapFull && c.keeps(m.now, m.p.Hold) {
 		return 0
 	}
 	return max(0, c.limit-max(c.Min, m.fits(c.peak)))
+}
+
+// Untouched is how much of Allocated containers never touched of late, bytes: a container that is to start gets it as
+// it gets free memory. It is 0 where memory is not taken back for a start.
+func (m *Manager) Untouched() (sum resource.Amount) {
+	if m.strategy.flexTakes == none || m.dry() {
+		return 0
+	}
+	for _, c := range m.ordered {
+		sum += m.neverTouched(c)
+	}
+	return sum
 }
 
 // spare is what c could give to a suspended container that comes after it: if c was not short within Hold, its limit

@@ -188,7 +188,7 @@ func (a *ahead) demand(now timeline.Time, t *book.TaskState, end timeline.Time) 
 			until = from.Add(time.Duration(float64(phases[i].Duration) * stretch))
 		}
 		demand := phases[i].Demand
-		if t.Lends {
+		if t.Lends() {
 			demand = demand.Min(t.Holds())
 		}
 		present = present.Add(a.spend(now, from, until, demand))

@@ -126,7 +126,7 @@ var (
 	descPastUsed = described("ended_memory_used_bytes_total",
 		"The most memory that runs of tasks that have ended held, with what was in swap and without page cache.")
 	descMemoryHeld = described("memory_held_bytes",
-		"Sum of the limits of containers: more than is granted if flex containers have grown.")
+		"What containers hold: more than is granted if flex containers have grown.")
 	descMemoryLeft = described("memory_left_bytes",
 		"Memory with which tasks could start now: neither granted nor held, nor left over by tasks that have ended.")
 	descMemoryUsed = described("memory_used_bytes", "Memory that containers use, with page cache.")
@@ -242,7 +242,7 @@ func (c *collector) machine(s sink) {
 		sum.Memory, sum.FreeMemory, sum.OverdrawnMemory = sum.Memory+n.Memory, sum.FreeMemory+n.FreeMemory,
 			sum.OverdrawnMemory+n.OverdrawnMemory
 		sum.LeftoverMemory, sum.LeftMemory = sum.LeftoverMemory+n.LeftoverMemory, sum.LeftMemory+n.LeftMemory
-		held += n.Limits()
+		held += n.Holds()
 		sum.CPU, sum.FreeCPU, sum.OverdrawnCPU = sum.CPU+n.CPU, sum.FreeCPU+n.FreeCPU, sum.OverdrawnCPU+n.OverdrawnCPU
 		sum.UsedMemory, sum.UsedAnonymous, sum.Containers = sum.UsedMemory+n.UsedMemory, sum.UsedAnonymous+n.UsedAnonymous,
 			sum.Containers+n.Containers

@@ -15,7 +15,7 @@ type Node struct {
 	OverdrawnCPU    int64  `json:"overdrawn_cpu_millicores,omitempty" doc:"CPU granted beyond what the node has, because resumed tasks use CPU that they had lent, or tasks were resized; omitted if there is none"`
 	FreeMemory      int64  `json:"free_memory_bytes" doc:"memory not granted now, without leftover_memory_bytes; flex containers that have grown may hold some of it"`
 	LeftMemory      int64  `json:"left_memory_bytes" doc:"memory with which a task could start now without any being taken from others: neither granted, nor held by flex containers that have grown, nor left over; 0 while the node starts nothing"`
-	HeldMemory      int64  `json:"held_memory_bytes,omitempty" doc:"sum of the limits of the containers, which is more than was granted if flex containers have grown; 0 until it is known"`
+	HeldMemory      int64  `json:"held_memory_bytes,omitempty" doc:"what the containers hold: the sum of their limits, without what is lent to them and they never touched; more than was granted if flex containers have grown; 0 until it is known"`
 	LeftoverMemory  int64  `json:"leftover_memory_bytes,omitempty" doc:"memory that outlives the tasks that have used it: files in memory, such as those in /dev/shm, and segments that programs shared; it is not granted until they are removed; omitted if there is none"`
 	OverdrawnMemory int64  `json:"overdrawn_memory_bytes,omitempty" doc:"memory granted or left over beyond what the node has, because it is to come back to resumed tasks, which wait for it, or because tasks left it in use; omitted if there is none"`
 	FreeDisk        *int64 `json:"free_disk_bytes_per_s,omitempty" doc:"bandwidth of the disk not granted now; omitted if that of the disk is unknown"`
@@ -37,9 +37,9 @@ func (n *Node) Reserved() int64 {
 	return n.Memory - n.FreeMemory - n.LeftoverMemory + n.OverdrawnMemory
 }
 
-// Limits is the sum of the limits of the containers: what they may use together without asking. It is more than
+// Holds is what the containers hold together, without what is lent to them and they never touched. It is more than
 // Reserved if flex containers have grown, and Reserved until the memory loop has reported.
-func (n *Node) Limits() int64 { return max(n.HeldMemory, n.Reserved()) }
+func (n *Node) Holds() int64 { return max(n.HeldMemory, n.Reserved()) }
 
 // Slack compares what was asked for tasks with what was reserved for them and what they used.
 type Slack struct {

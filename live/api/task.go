@@ -135,7 +135,8 @@ type Renewed struct {
 type Sized struct {
 	ByPhase bool     `json:"by_phase,omitempty" doc:"the task is granted what each phase of its forecast demands; omitted if its grant stays the same"`
 	MostCPU int64    `json:"most_cpu_millicores,omitempty" doc:"the most CPU that the task may use while others leave it: its grant of CPU is its share of the cores; omitted if its grant is the most"`
-	Lends   bool     `json:"lends,omitempty" doc:"its program has nothing to do, and it lends its cores to other tasks until it has"`
+	Lends   bool     `json:"lends,omitempty" doc:"its programs have nothing to do, or use less CPU than it reserves, and it lends the rest to other tasks until they use more"`
+	LentCPU int64    `json:"lent_cpu_millicores,omitempty" doc:"how much CPU it lends so"`
 	Resized *Resized `json:"resized,omitempty" doc:"the last change of its grant while it ran; omitted if there was none"`
 	Renewed *Renewed `json:"renewed,omitempty" doc:"the last change of its reservation of memory while it ran, if that is learned; omitted if there was none"`
 }

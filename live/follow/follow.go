@@ -3,6 +3,7 @@
 package follow
 
 import (
+	"math"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/book"
@@ -15,7 +16,7 @@ import (
 )
 
 // Every is the time between two looks, and so the time until a policy is notified.
-const Every = 5 * time.Second
+const Every = 3 * time.Second
 
 // The engine is notified of a phase, and decides again, if the remaining time of a task is off by more than offShare of
 // its run time and by more than offLeast. If the task is in another phase, half of that is enough.
@@ -24,14 +25,20 @@ const (
 	offLeast = 5 * time.Second
 )
 
-// A task of which nothing is known, and for which no CPU was stated, holds the core of a usual program. It lends that
-// core once it used less than lendsBelow of it of late, and takes it back when it used more than takesFrom, so that
-// programs which wait for the network do not each hold a core in their first run either. Programs keep their weight: if
-// all have something to do again, they share the cores.
+// A task of which nothing is known, and for which no CPU was stated, holds the core of a usual program. It lends what
+// it did not use of that core of late, but for headroom, so that programs which wait for the network do not each hold a
+// core in their first run either. Programs keep their weight: if all have something to do again, they share the cores.
+// Where programs share all cores, what they hold adds up to more than the cores, so that no other one starts.
 const (
-	lendsBelow, takesFrom = 0.1, 0.2
+	headroom = 0.25 // of what it used
+	// What it holds is in steps of 1/leavesSteps of what it was granted, and none if it is less than leastSteps. A change
+	// by leastSteps is news.
+	leavesSteps, leastSteps = 16, 2
+	// perCore is how many tasks a core may have for more to be lent. Beyond that, one that uses little may just get no
+	// more: of cores that fewer share, each has more than what counts as none.
+	perCore = 12
 	// lookBack is how long it must have used no more: less than Every, so that the second look after its start counts.
-	lookBack = 4 * time.Second
+	lookBack = 2 * time.Second
 )
 
 // Task is a task that is followed, and what was found of it.
@@ -42,8 +49,9 @@ type Task struct {
 	Found bool
 	// Held is what it holds if that is news, else 0; bytes.
 	Held resource.Amount
-	// Turned says that it is news whether its programs wait, which Waits says.
-	Turned, Waits bool
+	// Turned says that it is news how much CPU its programs leave, which Leaves says, as in book.TaskState.
+	Turned bool
+	Leaves resource.Amount
 
 	phases []cluster.Phase
 	phase  int
@@ -51,7 +59,7 @@ type Task struct {
 	// granted and told are the memory that it is granted and that it held when that was last reported, 0 unless its
 	// reservation is renewed; bytes
 	granted, told resource.Amount
-	cores         resource.Amount // which it lends while its programs wait; 0: none
+	cores, most   resource.Amount // which it may lend and was granted, and the most that it may lend now; 0: none
 }
 
 // Of returns what is to be followed of a running task; ok is false if that is nothing. ahead says that the policy looks
@@ -63,16 +71,21 @@ func Of(t *book.TaskState, now timeline.Time, ahead, renews bool) (f Task, ok bo
 	if renews && t.Running && t.Job.Reserve == cluster.ReserveLearned {
 		f.granted, f.told = t.WantedGrant()[resource.Memory], t.Held
 	}
-	if by := t.Stage().ReservedCPU; renews && t.Running && !t.Suspended && by != nil && by.Runs == 0 &&
-		(t.Idle || roomy(t.Node)) {
-		f.cores, f.Waits = t.WantedGrant()[resource.CPU], t.Idle
+	if by := t.Stage().ReservedCPU; renews && t.Running && !t.Suspended && by != nil && by.Runs == 0 {
+		f.cores, f.Leaves = t.WantedGrant()[resource.CPU], t.Leaves
+		if f.most = book.Everything; !roomy(t.Node) {
+			f.most = t.Leaves
+		}
 	}
 	return f, len(f.phases) > 0 || f.granted > 0 || f.cores > 0
 }
 
-// roomy reports whether a node has enough memory left for another program. A container that begins with
-// little cannot grow at once where memory is short, and some programs size themselves by what they find at their start.
-func roomy(n *book.NodeState) bool { return n.Available() >= n.Capacity[resource.Memory]/4 }
+// roomy reports whether a node has enough left for another program. Where memory is short, a container that begins with
+// little cannot grow at once.
+func roomy(n *book.NodeState) bool {
+	return n.Available() >= n.Capacity[resource.Memory]/4 &&
+		resource.Amount(len(n.Tasks))*resource.Core <= perCore*n.Capacity[resource.CPU]
+}
 
 // Phases reports whether a task runs and has a forecast of several phases. A stopped task enters no phase, also if it
 // stands before one that needs more memory: what it used was looked at shortly before it stopped. The speed of a
@@ -92,11 +105,22 @@ func (f *Task) See(u usage.Usage) (news bool) {
 		f.Held = held
 	}
 	if used, ok := lately(u); ok && f.cores > 0 {
-		share := float64(used) / float64(f.cores)
-		f.Turned = !f.Waits && share < lendsBelow || f.Waits && share > takesFrom
-		f.Waits = f.Waits != f.Turned
+		leaves := min(f.leavesOf(used), f.most)
+		change := min(leaves, f.cores) - min(f.Leaves, f.cores)
+		if f.Turned = max(change, -change) >= f.cores*leastSteps/leavesSteps; f.Turned {
+			f.Leaves = leaves
+		}
 	}
 	return f.Found || f.Held > 0 || f.Turned
+}
+
+// leavesOf is how much of its cores a task leaves that uses some.
+func (f *Task) leavesOf(used resource.Amount) resource.Amount {
+	steps := math.Round(float64(used) * (1 + headroom) / float64(f.cores) * leavesSteps)
+	if steps < leastSteps {
+		return book.Everything
+	}
+	return max(0, f.cores-resource.Amount(steps*float64(f.cores)/leavesSteps))
 }
 
 // lately is the CPU that programs used within lookBack, millicores; ok is false if that is unknown, or says

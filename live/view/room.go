@@ -102,7 +102,7 @@ func KeptCores(s *book.Snapshot, need resource.Vector) string {
 			return ""
 		}
 		for _, t := range n.Tasks {
-			if t.Suspended && !t.Lends {
+			if t.Suspended && !t.Lends() {
 				suspended++
 			}
 			grown = grown || t.Resized != nil && t.Grant[resource.CPU] > t.Resized.Was[resource.CPU]

@@ -7,7 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/core/resource"
 )
 
-// holding reports to the engine how much memory the containers of this machine may use together. A policy that places
+// holding reports to the engine how much memory the containers of this machine hold together: what they may use,
+// without what they never touched, which is lent to them until another container is to start. A policy that places
 // containers needs to know at once when FLEX containers take much more or less; reports of every small change would
 // only fill the event log.
 type holding struct {
@@ -36,7 +37,7 @@ func (h *holding) wait(held, node resource.Amount, now time.Time) (wait time.Dur
 // which no FLEX container ever ran reports nothing: its containers may use what was granted.
 func (k *Keeper) report(atOnce bool) {
 	h := &k.holding
-	held := k.manager.Allocated()
+	held := k.manager.Allocated() - k.manager.Untouched()
 	if len(k.kept) == 0 && h.told == 0 {
 		return
 	}

@@ -179,7 +179,10 @@ func explainTask(say func(string), j *api.Job, t *api.TaskExplanation, now time.
 	if t.Throttle != nil {
 		say(throttleWords(t.Throttle))
 	}
-	if t.Lends {
+	switch {
+	case t.Lends && t.LentCPU < t.CPUMillicores:
+		say("it uses less, and lends " + resource.FormatCPU(resource.Amount(t.LentCPU)) + " cores to other tasks")
+	case t.Lends:
 		say("it has nothing to do, and lends its cores to other tasks until it has")
 	}
 	if t.Resized != nil && (t.Renewed == nil || t.Resized.Why != t.Renewed.Why) {

@@ -27,10 +27,10 @@ func statusCommand() *cobra.Command {
 		Long: `Show the daemon and its machine, and what was asked of memory for tasks, what is
 reserved for them and what they use, now and of runs that have ended.
 
-USED is without page cache, RESERVED the memory that tasks start with. LIMITS is
-what containers may use together: flex containers grow beyond what is reserved.
-LEFT is what the next task finds, without any being taken from others: neither
-reserved nor in limits. CORES are those reserved.
+USED is without page cache, RESERVED the memory that tasks start with. GROWN is
+what containers keep of it and beyond, since flex containers grow; what they
+never touch is lent to them, and not counted. LEFT is what the next task finds,
+without any being taken that others use. CORES are those reserved.
 
 The lines below the table have the bandwidths of disk and network and what tasks
 were granted of them, or say that they are unknown. "bellows up" measures the
@@ -81,11 +81,11 @@ func printStatus(w io.Writer, s *api.Status, now time.Time) error {
 		fmt.Fprintf(w, "%s\n", terminal.Fold("warning: "+s.Crowded, terminal.Width-2, "  "))
 	}
 	fmt.Fprintln(w)
-	t := terminal.NewTable("NODE", ">MEMORY", ">USED", ">RESERVED", ">LIMITS", ">LEFT", ">CORES", ">CONTAINERS")
+	t := terminal.NewTable("NODE", ">MEMORY", ">USED", ">RESERVED", ">GROWN", ">LEFT", ">CORES", ">CONTAINERS")
 	t.Shrinks = 0
 	for _, n := range s.Nodes {
 		cpu := func(milli int64) string { return resource.FormatCPU(resource.Amount(milli)) }
-		t.Add(n.Name, memory(n.Memory), memory(n.UsedAnonymous), memory(n.Reserved()), memory(n.Limits()),
+		t.Add(n.Name, memory(n.Memory), memory(n.UsedAnonymous), memory(n.Reserved()), memory(n.Holds()),
 			memory(n.LeftMemory), cpu(n.CPU-n.FreeCPU)+" of "+cpu(n.CPU), fmt.Sprint(n.Containers))
 	}
 	if err := t.Write(w); err != nil {

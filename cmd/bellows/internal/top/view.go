@@ -198,8 +198,7 @@ func (s *state) tally() line {
 	return out
 }
 
-// amounts are how much of a resource the machine has: bytes or millicores. grown is what the limits of its containers
-// add up to.
+// amounts are how much of a resource the machine has: bytes or millicores. grown is what its containers hold.
 type amounts struct{ all, used, reserved, grown, left, still int64 }
 
 // sums adds up what nodes and containers have. What tasks hold that stand still is a part of it: their memory, and
@@ -207,7 +206,7 @@ type amounts struct{ all, used, reserved, grown, left, still int64 }
 func (s *state) sums() (memory, cpu amounts, swap int64) {
 	for _, n := range s.machine.Status.Nodes {
 		memory.all, memory.used, memory.left = memory.all+n.Memory, memory.used+n.UsedAnonymous, memory.left+n.LeftMemory
-		memory.reserved, memory.grown = memory.reserved+n.Reserved(), memory.grown+n.Limits()
+		memory.reserved, memory.grown = memory.reserved+n.Reserved(), memory.grown+n.Holds()
 		cpu.all, cpu.left = cpu.all+n.CPU, cpu.left+n.FreeCPU
 		cpu.reserved += n.CPU - n.FreeCPU + n.OverdrawnCPU
 	}
