@@ -110,7 +110,7 @@ func TestPoliciesSeeNoTruth(t *testing.T) {
 			}
 			watch := &spy{Policy: p}
 			c := sim.Config{Nodes: sim.Uniform(2, vector(2, 4, 100, 100)),
-				Machine: sim.Machine{Swap: sentinel, Paging: sim.SSDPaging}}
+				Machine: sim.Machine{Swap: 64 * resource.GiB, Paging: sim.SSDPaging}}
 			a.Apply(&c)
 			for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
 				job := oneStage(1, 2, truthOfSentinels())

@@ -112,7 +112,7 @@ func (r *run) joinNode(n cluster.Node) {
 		r.err = r.addKeeper(&n)
 	}
 	r.protocol.joined(n.ID)
-	r.stepOne(cluster.Event{Kind: cluster.NodeJoined, NewNode: &n})
+	r.stepOne(cluster.Event{Kind: cluster.NodeJoined, NewNode: r.described(&n)})
 	r.recordCapacity()
 }
 

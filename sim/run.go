@@ -367,11 +367,18 @@ func (r *run) addNode(n *cluster.Node) {
 	}
 }
 
+// described is a node as it tells the engine of itself.
+func (r *run) described(n *cluster.Node) *cluster.Node {
+	of := *n
+	of.Swap = r.config.Machine.Swap
+	return &of
+}
+
 // boot adds the nodes.
 func (r *run) boot() {
 	var events []cluster.Event
 	for i := range r.config.Nodes {
-		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &r.config.Nodes[i]})
+		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: r.described(&r.config.Nodes[i])})
 		r.capacity.change(0, r.config.Nodes[i].Capacity[resource.Memory])
 	}
 	if r.config.Begin != nil {

@@ -12,6 +12,9 @@ import (
 // the parts add up to the quota, whatever containers grow to on each of the nodes.
 func (s *Snapshot) Envelope(j *cluster.Job, stage int, granted resource.Amount, n *cluster.Node) cluster.Envelope {
 	e := j.Envelope(stage, granted, n.Capacity[resource.Memory])
+	if e.Need > 0 && n.Swap > 0 { // it may have been granted what it soon needs
+		e.Need = max(e.Need, min(e.Max, j.Stages[stage].Ideal[resource.Memory]))
+	}
 	quota := s.gate.quotas.Of(cluster.Party{Name: j.Owner}, cluster.QuotaMemory).Most
 	if quota == cluster.Unlimited || j.Owner == "" {
 		return e

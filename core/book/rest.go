@@ -31,6 +31,44 @@ func (t *TaskState) MostLeft(now timeline.Time, slack float64) (most resource.Am
 	return most, until, most > 0
 }
 
+// MostFirst returns the most memory, bytes, that the forecast of a stage has in phases that begin within a time of the
+// start of a task. They may begin earlier than forecast by slack times their time.
+func MostFirst(s *cluster.Stage, within time.Duration, slack float64) (most resource.Amount) {
+	begins := time.Duration(0)
+	for i := range s.Phases {
+		if f := &s.Phases[i]; f.Duration > 0 && begins-time.Duration(slack*float64(begins)) <= within {
+			most = max(most, f.Demand[resource.Memory])
+		}
+		begins += s.Phases[i].Duration
+	}
+	return most
+}
+
+// most is the most memory, bytes, that a task is expected to come to need: what was learned before it started if that
+// is more than is reserved for it now, see Leveler.Soon of policy ecs.
+func (t *TaskState) most() resource.Amount {
+	most := max(t.WantedGrant()[resource.Memory], t.Held)
+	if t.Job.Reserve == cluster.ReserveLearned && t.Job.Resizable(int(t.ID.Stage)) {
+		most = max(most, t.Stage().Ideal[resource.Memory])
+	}
+	return most
+}
+
+// LeftLate is how much memory another task on n may come to need, bytes: the rest of memory and swap together, once the
+// tasks there have come to need what was learned of them. At most lateShare of the swap is counted on, since what
+// stands still needs it, too. late says that some task comes to need noticeably more than is reserved for it.
+func (n *NodeState) LeftLate() (left resource.Amount, late bool) {
+	left = n.Capacity[resource.Memory] + resource.Amount(lateShare*float64(n.Swap))
+	for _, t := range n.Tasks {
+		most, is := t.most(), t.WantedGrant()[resource.Memory]
+		left, late = left-most, late || most > is+is/HoldingStep
+	}
+	return left, late
+}
+
+// lateShare is the share of swap that is counted on for memory that tasks come to need.
+const lateShare = 0.5
+
 // HoldingStep is the share of the memory that a task holds by which it must hold more to be reported, and by twice of
 // which it must hold less: 1/HoldingStep. It is as much as a reservation is renewed by at least.
 const HoldingStep = 8

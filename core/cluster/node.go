@@ -18,12 +18,17 @@ type Node struct {
 	// Unknown are the kinds of which the node has no number: it was neither measured nor stated. Every need of such a kind
 	// fits. Invariant: Capacity is 0 there, and no kind is Stated. In other kinds, a capacity of 0 means none.
 	Unknown resource.Kinds `json:"unknown,omitempty"`
+	// Swap is the swap space that its FLEX containers could use when it joined, bytes; 0 is none, or unknown.
+	Swap resource.Amount `json:"swap_bytes,omitempty"`
 }
 
 // Check returns an error if a field is out of range.
 func (n *Node) Check() error {
 	if k, bad := n.Capacity.Negative(); bad {
 		return fmt.Errorf("node %q %s %d: must not be negative", n.Name, k, n.Capacity[k])
+	}
+	if n.Swap < 0 || n.Swap > resource.MostMemory {
+		return fmt.Errorf("node %q swap %d: must be 0 to %d", n.Name, n.Swap, resource.MostMemory)
 	}
 	for k := range resource.NumKinds {
 		switch {

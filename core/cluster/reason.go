@@ -373,3 +373,7 @@ var HoldsMore, BecauseHoldsMore = says2("reserves %s: the task holds %s, more th
 var FailsThere = says("given back: what the job ran there has failed, and another node is free")
 var EndsLast, BecauseEndsLast = says2("%s fit, and it comes first because it would end last: its rest takes %v", memory,
 	span)
+
+// FitsSoon: B is what the task needs later, and what may be used by others until then.
+var FitsSoon, BecauseFitsSoon = says2("what it soon needs fits, %s: others may use most of the %s that it needs later",
+	memory, memory)

@@ -45,6 +45,11 @@ func (r *ReserveBy) UnmarshalText(text []byte) error {
 // FirstReservation is what is reserved for a task of which nothing is known, unless its limit is less.
 const FirstReservation = 64 * resource.MiB
 
+// LeastReservation is what is reserved at least for a task of which something is known, unless its limit is less. What
+// programs hold does not count the files that they map and read: with no room for these, they read them again and
+// again.
+const LeastReservation = 16 * resource.MiB
+
 // Reservation is how much memory to reserve for a run, and the evidence. What a container may grow to is not its
 // business: it is no limit.
 type Reservation struct {

@@ -62,6 +62,7 @@ type usage struct {
 	climbed moment          // it held more than level
 	peak    resource.Amount // the most that it needed within Hold
 	peakAt  timeline.Time
+	window  window
 
 	highest resource.Amount // the most that it held; more by less than a sixty-fourth does not count
 	grewAt  timeline.Time   // when it last held more, or lacked memory
@@ -77,6 +78,22 @@ func (u *usage) needs() resource.Amount {
 	}
 	return u.demand()
 }
+
+// window is what a container needed at the beginnings of the last two spans of a length.
+type window struct {
+	at          timeline.Time // when the last one began
+	was, before resource.Amount
+}
+
+// see takes in what the container needs.
+func (w *window) see(now timeline.Time, needs resource.Amount, length time.Duration) {
+	if now.Sub(w.at) >= length {
+		w.at, w.was, w.before = now, needs, w.was
+	}
+}
+
+// grew is by how much more the container has come to need within one to two spans, all of it if it is younger.
+func (u *usage) grew() resource.Amount { return max(0, u.peak-u.window.before) }
 
 // isShort is the OCM heuristic (section 3.2) for a limit: memory and swap together exceed it, and there is swap
 // activity. Memory is anonymous memory only; a notice of the kernel counts as activity.
@@ -102,6 +119,7 @@ func (c *container) observe(now timeline.Time, r *Reading, p *Parameters) {
 	if u.needs() >= u.peak || now.Sub(u.peakAt) >= p.Hold {
 		u.peak, u.peakAt = u.needs(), now
 	}
+	u.window.see(now, u.needs(), p.Hold)
 	if u.short && !was && !c.state.suspended() && !c.mayPage {
 		c.shortSince = now
 	}

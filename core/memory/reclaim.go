@@ -70,14 +70,15 @@ func (m *Manager) neverTouched(c *container) resource.Amount {
 	return max(0, c.limit-max(c.Min, m.fits(c.peak)))
 }
 
-// Untouched is how much of Allocated containers never touched of late, bytes: a container that is to start gets it as
-// it gets free memory. It is 0 where memory is not taken back for a start.
+// Untouched is how much of Allocated containers never touched of late and are not about to touch, bytes: a container
+// that is to start gets it as it gets free memory. A container that grew within Hold is expected to grow as much again:
+// others that start on its memory would make both of them page. It is 0 where memory is not taken back for a start.
 func (m *Manager) Untouched() (sum resource.Amount) {
 	if m.strategy.flexTakes == none || m.dry() {
 		return 0
 	}
 	for _, c := range m.ordered {
-		sum += m.neverTouched(c)
+		sum += max(0, m.neverTouched(c)-c.grew())
 	}
 	return sum
 }

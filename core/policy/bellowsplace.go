@@ -31,6 +31,9 @@ func (b *bellows) least(j *book.JobState, stage int) resource.Vector {
 	if s := &j.Stages[stage]; b.elastic && underSizes(s) {
 		need = need.Min(s.LeastNeed())
 	}
+	if soon, ok := b.level.Soon(j, stage); ok {
+		need[resource.Memory] = min(need[resource.Memory], soon)
+	}
 	return need
 }
 
@@ -49,6 +52,12 @@ func (b *bellows) size(now timeline.Time, s *book.Snapshot, n *book.NodeState, j
 	stage int) (g granted, why cluster.Reason, ok bool) {
 	g.grant, g.why = b.level.Grant(j, stage)
 	g.byPhase = g.why.Code == cluster.FitsFirstPhase
+	most := g.grant[resource.Memory]
+	left, late := n.LeftLate()
+	if soon, ok := b.level.Soon(j, stage); ok && g.byPhase && n.Swap > 0 && most <= left {
+		g.why, late = cluster.BecauseFitsSoon(soon, most), false
+		g.grant[resource.Memory] = soon
+	}
 	if why, ok = n.Fits(g.grant); !ok && b.elastic && underSizes(&j.Stages[stage]) {
 		var memory resource.Amount
 		if memory, why, ok = b.less(now, s, n, j, stage, why); ok {
@@ -59,6 +68,9 @@ func (b *bellows) size(now timeline.Time, s *book.Snapshot, n *book.NodeState, j
 	if ok && j.Resizable(stage) && n.Available() < memory && !n.Shares(j.Owner, memory) {
 		grown := n.Free[resource.Memory] - n.Available()
 		return g, cluster.BecauseNotAvailable(memory, max(0, n.Available()), grown), false
+	}
+	if ok && late && n.Swap > 0 && most > left {
+		return g, cluster.BecauseNotAvailable(most, max(0, left), 0), false
 	}
 	return g, why, ok
 }

@@ -64,7 +64,7 @@ func (h *History) ReserveFor(j *cluster.Job, most resource.Amount) {
 		if !ok {
 			continue
 		}
-		r.Bytes = max(r.Bytes, cluster.LeastRunMemory)
+		r.Bytes = max(r.Bytes, min(cluster.LeastReservation, cmp.Or(limit, cluster.LeastReservation)))
 		s.Ideal[resource.Memory], s.Reserved = r.Bytes, &r
 	}
 }

@@ -90,7 +90,7 @@ func (a *Agent) takeOver(became []cluster.Event) {
 
 // node describes this machine.
 func (a *Agent) node() cluster.Node {
-	n := cluster.Node{ID: 0, Name: a.config.Node, Capacity: a.config.Capacity}
+	n := cluster.Node{ID: 0, Name: a.config.Node, Capacity: a.config.Capacity, Swap: a.keeper.SwapFree()}
 	for k := range resource.NumKinds {
 		if !k.Stated() && n.Capacity[k] == 0 {
 			n.Unknown |= resource.KindsOf(k)

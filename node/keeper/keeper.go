@@ -169,6 +169,9 @@ func New(closed context.Context, o Owner, c Config) (*Keeper, error) {
 	return k, nil
 }
 
+// SwapFree is how much swap containers may use now, bytes: see memory.NodeReading. It may be called before Begin.
+func (k *Keeper) SwapFree() resource.Amount { return min(k.swap.free(), resource.MostMemory) }
+
 // Begin starts the goroutine, which ends when the keeper is closed.
 func (k *Keeper) Begin() { go k.run() }
 

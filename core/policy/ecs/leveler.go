@@ -112,7 +112,7 @@ func (e *Leveler) Begin(now timeline.Time, p *book.Plan) {
 		if e.levels && n.Leveled != nil {
 			e.carryOut(now, p, n, e.watch.changed(n))
 		}
-		if e.Renews && renewAll(now, p, n) {
+		if e.Renews && e.renewAll(now, p, n) {
 			e.watch.change(n)
 		}
 	}
@@ -141,7 +141,7 @@ func (e *Leveler) next(now timeline.Time, s *book.Snapshot, n *book.NodeState) t
 		at = min(at, e.nextForMemory(now, s, n))
 	}
 	if e.Renews {
-		at = min(at, nextRenewal(now, n))
+		at = min(at, e.nextRenewal(now, n))
 	}
 	if e.levels && n.Leveled != nil {
 		for i := range n.Leveled.Shifts {
