@@ -72,9 +72,10 @@ func (m *Manager) neverTouched(c *container) resource.Amount {
 
 // Untouched is how much of Allocated containers never touched of late and are not about to touch, bytes: a container
 // that is to start gets it as it gets free memory. A container that grew within Hold is expected to grow as much again:
-// others that start on its memory would make both of them page. It is 0 where memory is not taken back for a start.
+// others that start on its memory would make both of them page. It is 0 where nothing is lent, or not taken back for a
+// start.
 func (m *Manager) Untouched() (sum resource.Amount) {
-	if m.strategy.flexTakes == none || m.dry() {
+	if m.p.Lend <= 0 || m.strategy.flexTakes == none || m.dry() {
 		return 0
 	}
 	for _, c := range m.ordered {
