@@ -52,11 +52,13 @@ func (b *bellows) size(now timeline.Time, s *book.Snapshot, n *book.NodeState, j
 	stage int) (g granted, why cluster.Reason, ok bool) {
 	g.grant, g.why = b.level.Grant(j, stage)
 	g.byPhase = g.why.Code == cluster.FitsFirstPhase
-	most := g.grant[resource.Memory]
-	left, late := n.LeftLate()
-	if soon, ok := b.level.Soon(j, stage); ok && g.byPhase && n.Swap > 0 && most <= left {
-		g.why, late = cluster.BecauseFitsSoon(soon, most), false
-		g.grant[resource.Memory] = soon
+	most, left, late := g.grant[resource.Memory], resource.Amount(0), false
+	if n.Swap > 0 {
+		left, late = n.LeftLate()
+		if soon, ok := b.level.Soon(j, stage); ok && g.byPhase && most <= left {
+			g.why, late = cluster.BecauseFitsSoon(soon, most), false
+			g.grant[resource.Memory] = soon
+		}
 	}
 	if why, ok = n.Fits(g.grant); !ok && b.elastic && underSizes(&j.Stages[stage]) {
 		var memory resource.Amount
@@ -69,7 +71,7 @@ func (b *bellows) size(now timeline.Time, s *book.Snapshot, n *book.NodeState, j
 		grown := n.Free[resource.Memory] - n.Available()
 		return g, cluster.BecauseNotAvailable(memory, max(0, n.Available()), grown), false
 	}
-	if ok && late && n.Swap > 0 && most > left {
+	if ok && late && most > left {
 		return g, cluster.BecauseNotAvailable(most, max(0, left), 0), false
 	}
 	return g, why, ok

@@ -144,9 +144,9 @@ func TestThrottledTime(t *testing.T) {
 	dir := t.TempDir()
 	jobs, cluster := filepath.Join(dir, "jobs.yaml"), filepath.Join(dir, "cluster.yaml")
 	for name, text := range map[string]string{
-		jobs: "bellows: 1\nname: a\nstages: [{name: s, tasks: 3, memory: 1GiB, phases: [{duration: 60s, cpus: 1, " +
+		jobs: "bellows: 1\nname: a\nstages: [{name: s, tasks: 12, memory: 1GiB, phases: [{duration: 60s, cpus: 1, " +
 			"memory: 1GiB, disk: 50MB/s}]}]\n",
-		cluster: "bellows_cluster: 1\nmachine: hdd\nnodes: [{count: 1, cpus: 4, memory: 8GiB, disk: 100MB/s}]\n",
+		cluster: "bellows_cluster: 1\nmachine: hdd\nnodes: [{count: 1, cpus: 16, memory: 32GiB, disk: 100MB/s}]\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestThrottledTime(t *testing.T) {
 	if fair := doc.Results[0]; fair.Throttles != 0 || fair.Throttled != 0 {
 		t.Errorf("fair throttled %d times, for %v s", fair.Throttles, fair.Throttled)
 	}
-	if own := doc.Results[1]; own.Throttles == 0 || own.Throttled <= 0 || own.Throttled > 3**own.Makespan {
+	if own := doc.Results[1]; own.Throttles == 0 || own.Throttled <= 0 || own.Throttled > 12**own.Makespan {
 		t.Errorf("prophet throttled %d times, for %v s of %v s", own.Throttles, own.Throttled, *own.Makespan)
 	}
 }
