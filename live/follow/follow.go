@@ -34,8 +34,8 @@ const (
 	// What it holds is in steps of 1/leavesSteps of what it was granted, and none if it is less than leastSteps. A change
 	// by leastSteps is news.
 	leavesSteps, leastSteps = 16, 2
-	// perCore is how many tasks a core may have for more to be lent. Beyond that, one that uses little may just get no
-	// more: of cores that fewer share, each has more than what counts as none.
+	// perCore is how many tasks a core may have for more to be lent. With more, a program that uses little may just not
+	// get more. Where fewer share the cores, each that has something to do gets more than what counts as none.
 	perCore = 12
 	// lookBack is how long it must have used no more: less than Every, so that the second look after its start counts.
 	lookBack = 2 * time.Second
@@ -59,7 +59,8 @@ type Task struct {
 	// granted and told are the memory that it is granted and that it held when that was last reported, 0 unless its
 	// reservation is renewed; bytes
 	granted, told resource.Amount
-	cores, most   resource.Amount // which it may lend and was granted, and the most that it may lend now; 0: none
+	cores         resource.Amount // that it was granted and may lend; 0: none
+	most          resource.Amount // that it may lend now
 }
 
 // Of returns what is to be followed of a running task; ok is false if that is nothing. ahead says that the policy looks
