@@ -36,10 +36,7 @@ func (d *Driver) Lend(ctx context.Context, ids []cluster.JobID, idle bool) error
 
 // lend notifies the engine of how much CPU the programs of a running task leave, as in book.TaskState.
 func (d *Driver) lend(j *job, task cluster.TaskID, leaves resource.Amount) {
-	e, found := cluster.Event{Kind: cluster.TaskIdle, Task: task}, cluster.Condition{Idle: leaves == book.Everything}
-	if !found.Idle {
-		found.Leaves = leaves
-	}
+	e, found := cluster.Event{Kind: cluster.TaskIdle, Task: task}, book.Leaving(leaves)
 	e.SetCondition(found)
 	d.log.Debug("container lends its cores, or takes them back", "job", task.Job, "task", task, "idle", found.Idle,
 		"leaves_millicores", found.Leaves)

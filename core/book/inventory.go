@@ -197,10 +197,9 @@ func (t *TaskState) launchedBy(now timeline.Time) timeline.Time {
 // adopted returns the event that says how t runs.
 func (t *TaskState) adopted(now timeline.Time) cluster.Event {
 	e := cluster.Event{Kind: cluster.TaskAdopted, Task: t.ID, Node: t.Node.ID, Grant: t.Grant, Launched: t.launchedBy(now)}
-	found := cluster.Condition{ByPhase: t.ByPhase, MostCPU: t.MostCPU, Out: t.Out, Idle: t.Idle()}
-	if !t.Idle() {
-		found.Leaves = t.Leaves
-	}
+	found := cluster.Condition{ByPhase: t.ByPhase, MostCPU: t.MostCPU, Out: t.Out}
+	left := Leaving(t.Leaves)
+	found.Idle, found.Leaves = left.Idle, left.Leaves
 	if t.Running {
 		p := t.Progress()
 		found.Progress = &p

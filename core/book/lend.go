@@ -56,6 +56,14 @@ func (s *Snapshot) leaves(now timeline.Time, id cluster.TaskID, leaves resource.
 	return nil
 }
 
+// Leaving is the condition of a task whose programs leave some CPU, as in TaskState.Leaves: the inverse of leftBy.
+func Leaving(leaves resource.Amount) cluster.Condition {
+	if leaves == Everything {
+		return cluster.Condition{Idle: true}
+	}
+	return cluster.Condition{Leaves: leaves}
+}
+
 // leftBy is how much CPU the programs of a task leave that was found in a condition.
 func leftBy(found cluster.Condition) resource.Amount {
 	if found.Idle {
