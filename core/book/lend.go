@@ -21,7 +21,7 @@ func (s *Snapshot) relend(t *TaskState) {
 	if more == (resource.Vector{}) {
 		return
 	}
-	t.Lent = lends
+	t.lend(lends, t.PagedOutLent)
 	t.Node.setUnused(t.Node.Unused().Add(more))
 	t.Job.Used = t.Job.Used.Sub(more)
 	if more.FitsIn(resource.Vector{}) {

@@ -25,6 +25,9 @@ type unanswered struct {
 	grant resource.Vector
 }
 
+// ordered reports whether there is an order about any field.
+func (o *Orders) ordered() bool { return o.Hold != nil || o.Throttled != nil || o.Resized != nil }
+
 // order returns the newest order about a field; nil if there is none.
 func (o *Orders) order(f cluster.WantField) *Order {
 	switch {

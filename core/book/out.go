@@ -45,7 +45,7 @@ func (s *Snapshot) relendMemory(t *TaskState) {
 	if more == 0 {
 		return
 	}
-	t.PagedOutLent += more
+	t.lend(t.Lent, t.PagedOutLent+more)
 	change := resource.Vector{}.With(resource.Memory, more)
 	t.Node.setUnused(t.Node.Unused().Add(change))
 	t.Job.Used = t.Job.Used.Sub(change)

@@ -101,14 +101,15 @@ func (p *Plan) Resize(t *TaskState, grant resource.Vector, why cluster.Reason) {
 // regrant changes the grant of a running task, and what follows from it.
 func (s *Snapshot) regrant(now timeline.Time, t *TaskState, grant resource.Vector) {
 	n, before, usual := t.Node, t.Holds(), t.usualEnd(now)
-	if more := grant[resource.Memory] - t.Grant[resource.Memory]; t.PagedOutLent > 0 {
-		t.Out = max(0, t.Out+more)
-		t.PagedOutLent = min(t.Out, grant[resource.Memory])
+	lent, memory := t.Lent, t.PagedOutLent
+	if memory > 0 {
+		t.Out = max(0, t.Out+grant[resource.Memory]-t.Grant[resource.Memory])
+		memory = min(t.Out, grant[resource.Memory])
 	}
-	t.Grant = grant
-	if t.Lends() {
-		t.Lent = t.lends()
+	if t.Grant = grant; t.Lends() {
+		lent = t.lends()
 	}
+	t.lend(lent, memory)
 	s.size(t)
 	if d := t.durationWith(grant); d != t.Duration && d > 0 && t.Duration > 0 && usual != timeline.Never {
 		usual = now.Add(time.Duration(float64(max(0, usual.Sub(now))) * (float64(d) / float64(t.Duration))))

@@ -356,9 +356,11 @@ func (s *slots) clear() { s.free, s.vacated = append(s.free, s.vacated...), s.va
 // answer records what became of a decision that a driver carries out.
 func (s *Snapshot) answer(now timeline.Time, e *cluster.Event) error {
 	t, _ := s.byTask.get(e.Task)
-	for f := range cluster.NumWantFields {
-		if t != nil && t.order(f).awaits(e.Decision) {
-			return s.answerOrder(now, t, f, e)
+	if t != nil && t.ordered() {
+		for f := range cluster.NumWantFields {
+			if t.order(f).awaits(e.Decision) {
+				return s.answerOrder(now, t, f, e)
+			}
 		}
 	}
 	switch e.Kind {

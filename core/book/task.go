@@ -24,13 +24,8 @@ type TaskState struct {
 	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
 	// others.
 	Killing, Preempting bool
-	// Leaves is how much CPU of its grant the programs of the task leave to others, millicores; Everything if they have
-	// nothing to do.
-	Leaves resource.Amount
-	// Lent is what others may use of its grant while its programs leave it, or while it is suspended. Memory is lent
-	// apart.
-	Lent resource.Vector
-	Suspension
+	// lendsAny says that Lent or PagedOutLent is not zero: few tasks lend, and these are far away.
+	lendsAny bool
 	// ByPhase says that the task is granted what each phase of its forecast demands, and is resized from phase to phase.
 	ByPhase bool
 
@@ -49,9 +44,16 @@ type TaskState struct {
 	Decision cluster.DecisionID
 	// Mark is the note of a policy that preempts tasks.
 	Mark Mark
+	Orders
+	Suspension
 	Reached
 	PagedOut
-	Orders
+	// Leaves is how much CPU of its grant the programs of the task leave to others, millicores; Everything if they have
+	// nothing to do.
+	Leaves resource.Amount
+	// Lent is what others may use of its grant while its programs leave it, or while it is suspended. Memory is lent
+	// apart: see PagedOutLent.
+	Lent resource.Vector
 }
 
 // Reached is what a running task is known to have come to.
@@ -110,9 +112,18 @@ type Orders struct {
 // Holds returns what the task takes of its node: its grant, or its memory alone while it lends the rest. Memory that
 // has left and is lent does not count.
 func (t *TaskState) Holds() resource.Vector {
+	if !t.lendsAny {
+		return t.Grant
+	}
 	holds := t.Grant.Sub(t.Lent)
 	holds[resource.Memory] -= t.PagedOutLent
 	return holds
+}
+
+// lend sets what others may use of the grant, and of its memory.
+func (t *TaskState) lend(lent resource.Vector, memory resource.Amount) {
+	t.Lent, t.PagedOutLent = lent, memory
+	t.lendsAny = memory != 0 || lent != resource.Vector{}
 }
 
 // Everything is what a task leaves whose programs have nothing to do.
