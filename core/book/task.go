@@ -48,12 +48,7 @@ type TaskState struct {
 	Suspension
 	Reached
 	PagedOut
-	// Leaves is how much CPU of its grant the programs of the task leave to others, millicores; Everything if they have
-	// nothing to do.
-	Leaves resource.Amount
-	// Lent is what others may use of its grant while its programs leave it, or while it is suspended. Memory is lent
-	// apart: see PagedOutLent.
-	Lent resource.Vector
+	Lending
 }
 
 // Reached is what a running task is known to have come to.
@@ -126,14 +121,24 @@ func (t *TaskState) lend(lent resource.Vector, memory resource.Amount) {
 	t.lendsAny = memory != 0 || lent != resource.Vector{}
 }
 
+// Lending says what a task does not use of its grant.
+type Lending struct {
+	// Leaves is how much CPU of its grant the programs of the task leave to others, millicores; Everything if they have
+	// nothing to do.
+	Leaves resource.Amount
+	// Lent is what others may use of its grant while its programs leave it, or while it is suspended. Memory is lent
+	// apart: see PagedOutLent.
+	Lent resource.Vector
+}
+
 // Everything is what a task leaves whose programs have nothing to do.
 const Everything = resource.Amount(math.MaxInt64)
 
 // Idle reports whether the programs of the task have nothing to do.
-func (t *TaskState) Idle() bool { return t.Leaves == Everything }
+func (l *Lending) Idle() bool { return l.Leaves == Everything }
 
 // Lends reports whether others may use something of its grant, beside memory.
-func (t *TaskState) Lends() bool { return t.Lent != resource.Vector{} }
+func (l *Lending) Lends() bool { return l.Lent != resource.Vector{} }
 
 // lends is what others may use of the grant: all but memory while the task stands still or has nothing to do, since
 // nothing but memory keeps its content; else the CPU that its programs leave.
