@@ -142,6 +142,12 @@ type bench struct {
 	seen []cluster.Event
 }
 
+// container returns a container that is being started or runs; nil if there is none.
+func (a *Agent) container(id cluster.ContainerID) *container {
+	c, _ := a.containers.get(id)
+	return c
+}
+
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, dir: t.TempDir()}
@@ -182,14 +188,12 @@ func (b *bench) reopen() {
 func (b *bench) cleanUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	b.mu.Lock()
 	var orders []cluster.Order
 	left := map[cluster.ContainerID]bool{}
-	for id := range b.containers {
-		orders = append(orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill}, Container: id})
-		left[id] = true
+	for _, c := range b.containers.each() {
+		orders = append(orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill}, Container: c.id})
+		left[c.id] = true
 	}
-	b.mu.Unlock()
 	b.Apply(orders)
 	for len(left) > 0 { // ends that the test has not asked for may come before theirs
 		e := b.next(cluster.TaskEnded)
@@ -395,9 +399,7 @@ func TestKillEndsForksToo(t *testing.T) {
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.awaitOutput(o, "ready\n")
-	b.mu.Lock()
-	group := b.containers[o.Container].group
-	b.mu.Unlock()
+	group := b.container(o.Container).group
 	b.Apply(kill(o.Container))
 	e := b.next(cluster.TaskEnded)
 	if e.Outcome != cluster.Killed || e.Exit == nil || e.Exit.Signal != 9 {
@@ -427,7 +429,7 @@ func TestKillIsPoliteFirst(t *testing.T) {
 // A program that stopped itself hears that it is to end, whoever ends it.
 func TestStoppedProgramHearsThatItIsToEnd(t *testing.T) {
 	b := newBench(t)
-	b.config.Grace = cluster.DefaultGrace // far more than the handler needs
+	b.terms.grace = cluster.DefaultGrace // far more than the handler needs
 	for name, c := range map[string]struct {
 		timeout time.Duration
 		end     func(o cluster.Order)
@@ -617,7 +619,7 @@ func TestDeadSupervisorIsALostTask(t *testing.T) {
 	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Lost || e.Exit != nil || e.Detail == "" {
 		t.Errorf("ended %+v", e)
 	}
-	if names, err := b.root.List(); err != nil || len(names) != 1 {
+	if names, err := b.groups.root.List(); err != nil || len(names) != 1 {
 		t.Errorf("groups left: %v %v", names, err)
 	}
 }
@@ -669,7 +671,7 @@ func TestStartThatFailsForTheMachine(t *testing.T) {
 	if e := b.next(cluster.DecisionFailed); e.Decision != o.ID || !strings.Contains(e.Detail, "/proc/no") {
 		t.Errorf("failed %+v", e)
 	}
-	if names, err := b.root.List(); err != nil || len(names) != 1 {
+	if names, err := b.groups.root.List(); err != nil || len(names) != 1 {
 		t.Errorf("groups left: %v %v", names, err)
 	}
 }
@@ -749,7 +751,7 @@ func TestProgramIsInsideFromTheStart(t *testing.T) {
 	if e := b.run(o); e.Outcome != cluster.Succeeded {
 		t.Fatalf("ended %+v", e)
 	}
-	if got := read(t, o.Launch.Stdout); !strings.Contains(got, "memory:"+b.root.Place()+"/"+o.Container.String()) &&
+	if got := read(t, o.Launch.Stdout); !strings.Contains(got, "memory:"+b.groups.root.Place()+"/"+o.Container.String()) &&
 		!strings.Contains(got, "0::") {
 		t.Errorf("inside %s", got)
 	}

@@ -29,7 +29,7 @@ func TestAnchor(t *testing.T) {
 	o := asFlex(b.order(os.Args[0], "pattern", "100", gate), 32*resource.MiB, 32*resource.MiB) // the agent leaves it alone
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	g := b.containers[o.Container].group
+	g := b.container(o.Container).group
 	limit := func(mib int64) {
 		// The kernel may find it busy: then it keeps what it had.
 		_ = keeper.SetMemory(t.Context(), g, resource.Amount(mib)*resource.MiB)

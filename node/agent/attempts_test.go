@@ -19,7 +19,7 @@ func TestSupervisorDiesWhileItStarts(t *testing.T) {
 		{"echo $$ >&3", "it ended without a report"},
 		{"echo broken >&2", "it ended without a report: broken"},
 	} {
-		b.config.Executable = script(t, c.script+"\nkill -9 $$")
+		b.crew.program = script(t, c.script+"\nkill -9 $$")
 		o := b.order("true")
 		b.Apply([]cluster.Order{o})
 		e := b.nextOf(cluster.DecisionDone, cluster.DecisionFailed)
@@ -34,7 +34,7 @@ func TestSupervisorDiesWhileItStarts(t *testing.T) {
 		if !strings.Contains(e.Detail, c.want) {
 			t.Errorf("%s: %+v", c.script, e)
 		}
-		if names, err := b.root.List(); err != nil || len(names) != 1 {
+		if names, err := b.groups.root.List(); err != nil || len(names) != 1 {
 			t.Errorf("groups left: %v %v", names, err)
 		}
 	}

@@ -20,7 +20,7 @@ func TestCloseWaits(t *testing.T) {
 	b.Apply([]cluster.Order{runs})
 	b.next(cluster.DecisionDone)
 	pid := filepath.Join(t.TempDir(), "pid")
-	b.config.Executable = script(t, "echo $$ > "+pid+"\nkill -STOP $$")
+	b.crew.program = script(t, "echo $$ > "+pid+"\nkill -STOP $$")
 	o := b.order("true")
 	b.Apply([]cluster.Order{o})
 	var supervisor int
@@ -36,7 +36,7 @@ func TestCloseWaits(t *testing.T) {
 		t.Errorf("%d containers are still being started", n)
 	}
 	b.Apply([]cluster.Order{b.order("true")}) // The closed agent does not handle it.
-	b.work.Wait()
+	b.work.all.Wait()
 	if err := unix.Kill(supervisor, unix.SIGKILL); err != nil {
 		t.Error(err)
 	}

@@ -121,9 +121,9 @@ type curbed struct {
 // curbs takes in a sample, with the time for which the quota has held the programs, and returns for how long the
 // container has got less CPU than it would have used.
 func (w *monitored) curbs(throttled cgroup.Maybe[time.Duration], s *usage.Sample) time.Duration {
-	passed, used, held := w.curbed.since(s, throttled.Or(w.curbed.throttled))
+	passed, used, held := w.curbed.since(s, throttled)
 	if passed <= 0 || passed > longestGap {
-		return w.curbed.total
+		return w.curbed.add(0)
 	}
 	w.monitor.cores.add(used)
 	full, others := w.monitor.cores.now()
@@ -134,14 +134,25 @@ func (w *monitored) curbs(throttled cgroup.Maybe[time.Duration], s *usage.Sample
 	if full && s.Known.Has(usage.CPU) && wantsMore(used, passed, share, others, w.tolerance[usage.CPU]) {
 		held = passed
 	}
-	w.curbed.total += held
-	return w.curbed.total
+	return w.curbed.add(held)
+}
+
+// curbedOf continues what the samples of a container say.
+func curbedOf(log *usage.Log) curbed {
+	return curbed{total: log.Curbed(), at: log.Last(), sampled: log.Last() == 0}
+}
+
+// add adds a time in which the container was curbed, and returns for how long it was in all.
+func (c *curbed) add(held time.Duration) time.Duration {
+	c.total += held
+	return c.total
 }
 
 // since returns what has happened since the last sample: how much time has passed, 0 if it is not known, the CPU time
 // that was used, in milliseconds, and for how much of the time the quota held the programs.
-func (c *curbed) since(s *usage.Sample, throttled time.Duration) (passed time.Duration, used int64,
+func (c *curbed) since(s *usage.Sample, counted cgroup.Maybe[time.Duration]) (passed time.Duration, used int64,
 	held time.Duration) {
+	throttled := counted.Or(c.throttled)
 	passed, used, held = s.At-c.at, max(0, s.Value[usage.CPU]-c.cpu), max(0, throttled-c.throttled)
 	if !c.sampled {
 		passed = 0

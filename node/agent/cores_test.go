@@ -89,7 +89,7 @@ func TestQuotaShows(t *testing.T) {
 		b.Apply([]cluster.Order{o})
 		b.next(cluster.DecisionDone)
 	}
-	if _, ok := b.containers[computes.Container].group.Has(cgroup.CPU); !ok {
+	if _, ok := b.container(computes.Container).group.Has(cgroup.CPU); !ok {
 		t.Skip("needs a controller of the CPU")
 	}
 	await(t, "the quota shows", func() bool { return b.usageOf(computes.Container).Curbed() >= time.Second })

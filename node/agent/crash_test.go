@@ -418,18 +418,13 @@ func (m *mortal) cleanUp() {
 		m.t.Error(err)
 		return
 	}
-	a.mu.Lock()
 	var orders []cluster.Order
-	for id := range a.containers {
-		orders = append(orders, kill(id)...)
+	for _, c := range a.containers.each() {
+		orders = append(orders, kill(c.id)...)
 	}
-	a.mu.Unlock()
 	a.Apply(enveloped(orders))
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		a.mu.Lock()
-		left := len(a.containers)
-		a.mu.Unlock()
-		if left == 0 {
+		if len(a.containers.each()) == 0 {
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -40,25 +41,33 @@ type supervisor struct {
 	forget  func() bool     // stops what closes conn with the agent
 }
 
+// crew are the supervisors of an agent.
+type crew struct {
+	closed  context.Context // ends with the agent
+	program string          // that they are to be processes of
+	mu      sync.Mutex
+	idle    []*supervisor // those that wait for a container; the last one for the shortest time
+}
+
 // employ has a supervisor take care of a container: one that waits, or a new one.
-func (a *Agent) employ(dir folder, lock, log *os.File) (*supervisor, error) {
-	for s := a.takeIdle(); s != nil; s = a.takeIdle() {
+func (c *crew) employ(dir folder, lock, log *os.File) (*supervisor, error) {
+	for s := c.takeIdle(); s != nil; s = c.takeIdle() {
 		if s.assign(dir, lock, log) == nil {
 			return s, nil
 		}
 		s.dismiss() // It has died.
 	}
-	return a.hire(dir, lock, log)
+	return c.hire(dir, lock, log)
 }
 
 // hire starts a supervisor.
-func (a *Agent) hire(dir folder, lock, log *os.File) (*supervisor, error) {
+func (c *crew) hire(dir folder, lock, log *os.File) (*supervisor, error) {
 	ours, theirs, err := connected()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	command := exec.Command(a.config.Executable, SuperviseCommand, titled(dir))
+	command := exec.Command(c.program, SuperviseCommand, titled(dir))
 	command.Args[0] = "bellows"
 	command.Env = []string{"GOMAXPROCS=1"}
 	command.Dir = "/"
@@ -69,8 +78,8 @@ func (a *Agent) hire(dir folder, lock, log *os.File) (*supervisor, error) {
 		ours.Close()
 		return nil, err
 	}
-	s := &supervisor{program: a.config.Executable, conn: ours, reports: json.NewDecoder(ours), gone: reap(command)}
-	s.forget = context.AfterFunc(a.closed, func() { ours.Close() })
+	s := &supervisor{program: c.program, conn: ours, reports: json.NewDecoder(ours), gone: reap(command)}
+	s.forget = context.AfterFunc(c.closed, func() { ours.Close() })
 	return s, nil
 }
 
@@ -120,13 +129,13 @@ func (s *supervisor) assign(dir folder, lock, log *os.File) error {
 
 // freed returns a channel that is closed when the supervisor is done with its container. It can have the next one
 // then, unless the process has ended. If the agent is closed, the channel is closed when the process ends.
-func (a *Agent) freed(s *supervisor) <-chan struct{} {
+func (c *crew) freed(s *supervisor) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		var said status
 		if err := s.reports.Decode(&said); err == nil && said.Free {
-			a.keepIdle(s)
+			c.keepIdle(s)
 			return
 		}
 		s.dismiss()
@@ -142,13 +151,13 @@ func (s *supervisor) dismiss() {
 }
 
 // takeIdle returns the supervisor that has waited for the shortest time; nil if there is none.
-func (a *Agent) takeIdle() *supervisor {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for n := len(a.idle); n > 0; n = len(a.idle) {
-		s := a.idle[n-1]
-		a.idle = a.idle[:n-1]
-		if s.program == a.config.Executable {
+func (c *crew) takeIdle() *supervisor {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := len(c.idle); n > 0; n = len(c.idle) {
+		s := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		if s.program == c.program {
 			return s
 		}
 		s.dismiss()
@@ -157,25 +166,25 @@ func (a *Agent) takeIdle() *supervisor {
 }
 
 // keepIdle lets a supervisor wait for its next container, unless enough do.
-func (a *Agent) keepIdle(s *supervisor) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed.Err() != nil || len(a.idle) == mostIdle {
+func (c *crew) keepIdle(s *supervisor) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Err() != nil || len(c.idle) == mostIdle {
 		s.dismiss()
 		return
 	}
 	s.proven, s.since = true, time.Now()
-	a.idle = append(a.idle, s)
-	time.AfterFunc(leisure, a.dismissIdle)
+	c.idle = append(c.idle, s)
+	time.AfterFunc(leisure, c.dismissIdle)
 }
 
 // dismissIdle lets the supervisors end that have waited for too long; the last one stays.
-func (a *Agent) dismissIdle() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for len(a.idle) > 1 && time.Since(a.idle[0].since) >= leisure {
-		a.idle[0].dismiss()
-		a.idle = a.idle[1:]
+func (c *crew) dismissIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.idle) > 1 && time.Since(c.idle[0].since) >= leisure {
+		c.idle[0].dismiss()
+		c.idle = c.idle[1:]
 	}
 }
 

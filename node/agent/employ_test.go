@@ -240,21 +240,19 @@ func TestSupervisorShowsItsContainer(t *testing.T) {
 // TestMostIdle: of many supervisors that are free at once few wait, and soon one.
 func TestMostIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &Agent{}
-		a.closed, a.close = context.WithCancel(t.Context())
-		defer a.close()
+		c := &crew{closed: t.Context()}
 		for range mostIdle + 2 {
 			ours, theirs, err := connected()
 			if err != nil {
 				t.Fatal(err)
 			}
 			theirs.Close()
-			a.keepIdle(&supervisor{conn: ours, forget: context.AfterFunc(a.closed, func() { ours.Close() })})
+			c.keepIdle(&supervisor{conn: ours, forget: context.AfterFunc(c.closed, func() { ours.Close() })})
 		}
 		waiting := func() int {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			return len(a.idle)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.idle)
 		}
 		if n := waiting(); n != mostIdle {
 			t.Errorf("%d wait, want %d", n, mostIdle)

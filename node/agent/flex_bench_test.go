@@ -340,11 +340,11 @@ func benchAgentOf(b *testing.B, capacity resource.Amount, p memory.Parameters) *
 func benchOrder(a *Agent, min resource.Amount, args ...string) cluster.Order {
 	job++
 	id := cluster.ContainerID{Task: cluster.TaskID{Job: job}, Run: 1}
-	out := filepath.Join(a.config.Dir, "logs", id.String())
+	out := filepath.Join(a.dir, "logs", id.String())
 	return cluster.Order{
 		Decision:  cluster.Decision{ID: 7, Kind: cluster.Start, Task: id.Task, Grant: resource.Of(1000, min)},
 		Container: id,
-		Launch: &cluster.Launch{Args: args, Env: []string{"PATH=" + path}, Dir: a.config.Dir,
+		Launch: &cluster.Launch{Args: args, Env: []string{"PATH=" + path}, Dir: a.dir,
 			As: cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, Stdout: out + ".out",
 			Stderr: out + ".err"},
 	}
@@ -454,9 +454,7 @@ func reaction(b *testing.B, a *Agent, what string) (d time.Duration, swapped boo
 	o := flexOrder(a, 64*resource.MiB, 512*resource.MiB, os.Args[0], "hold", "160", "1000")
 	a.Apply(enveloped([]cluster.Order{o}))
 	wait(b, a, cluster.DecisionDone)
-	a.mu.Lock()
-	g := a.containers[o.Container].group
-	a.mu.Unlock()
+	g := a.container(o.Container).group
 	file, _ := g.File(cgroup.Memory, "memory.limit_in_bytes")
 	fails, _ := g.File(cgroup.Memory, "memory.failcnt")
 	done := ""
@@ -658,8 +656,8 @@ func BenchmarkKeeper(b *testing.B) {
 	for i := range 500 {
 		job++
 		id := cluster.ContainerID{Task: cluster.TaskID{Job: job}, Run: 1}
-		g, err := a.makeGroup(id.String(), resource.Of(1000, 64*resource.MiB), cluster.Envelope{Class: cluster.Flex},
-			resource.GiB)
+		g, err := a.groups.make(a.closed, id.String(), resource.Of(1000, 64*resource.MiB),
+			cluster.Envelope{Class: cluster.Flex}, resource.GiB)
 		if err != nil {
 			b.Fatal(err)
 		}

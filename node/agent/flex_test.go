@@ -139,7 +139,7 @@ func TestFlexFetchesBack(t *testing.T) {
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.until("all that it holds", o.Container, func(r cluster.Reading) bool { return *r.Anonymous >= holds<<20 })
-	c := b.containers[o.Container]
+	c := b.container(o.Container)
 	if _, err := b.keeper.Act(t.Context(), c.kept, memory.Envelope{},
 		memory.Action{Kind: memory.Shrink, Limit: keeps * resource.MiB}); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestSuspendedContainerCanBeKilled(t *testing.T) {
 	o := b.flexOrder(10)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	g := b.containers[o.Container].group
+	g := b.container(o.Container).group
 	if err := g.Freeze(t.Context()); errors.Is(err, cgroup.ErrUnsupported) {
 		t.Skipf("needs a freezer: %v", err)
 	} else if err != nil {
@@ -180,7 +180,7 @@ func TestNothingStaysFrozen(t *testing.T) {
 	o := b.flexOrder(10)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	c := b.containers[o.Container]
+	c := b.container(o.Container)
 	if err := c.group.Freeze(t.Context()); errors.Is(err, cgroup.ErrUnsupported) {
 		t.Skipf("needs a freezer: %v", err)
 	} else if err != nil {
@@ -222,7 +222,7 @@ func TestFoundSuspended(t *testing.T) {
 	o := b.flexOrder(10)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	if err := b.containers[o.Container].group.Freeze(t.Context()); errors.Is(err, cgroup.ErrUnsupported) {
+	if err := b.container(o.Container).group.Freeze(t.Context()); errors.Is(err, cgroup.ErrUnsupported) {
 		t.Skipf("needs a freezer: %v", err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestFoundSuspended(t *testing.T) {
 	b.next(cluster.TaskResumed) // there is memory for it
 	b.until("a resumption", o.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerRunning })
 	await(t, "the kernel's part of it", func() bool {
-		frozen, _ := b.containers[o.Container].group.Frozen()
+		frozen, _ := b.container(o.Container).group.Frozen()
 		return !frozen
 	})
 	b.reopen()

@@ -118,7 +118,7 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.awaitOutput(o, "full\n")
-	c := b.containers[o.Container]
+	c := b.container(o.Container)
 	if _, ok := c.group.Has(cgroup.CPU); !ok {
 		t.Skip("needs a bound on CPU time")
 	}

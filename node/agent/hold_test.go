@@ -43,7 +43,7 @@ func newHeldOn(b *bench, e cluster.Envelope) *holdBench {
 	h.start.Envelope = e
 	b.Apply([]cluster.Order{h.start})
 	b.next(cluster.DecisionDone)
-	h.c = b.containers[h.start.Container]
+	h.c = b.container(h.start.Container)
 	if _, ok := h.c.group.Has(cgroup.Freezer); !ok {
 		b.t.Skip("needs a freezer")
 	}
@@ -92,7 +92,7 @@ func testHold(h *holdBench) {
 		t.Errorf("found as %+v", e)
 	}
 	h.next(cluster.Synced)
-	h.c = h.containers[h.start.Container]
+	h.c = h.container(h.start.Container)
 	h.stands(true)
 	h.hold(0)
 	h.next(cluster.TaskResumed)
@@ -215,7 +215,7 @@ func TestLevelingEndsByItself(t *testing.T) {
 		c.HeldFor != (cluster.TaskID{Job: 7}) {
 		t.Errorf("found as %+v", c)
 	}
-	h.c = h.containers[h.start.Container]
+	h.c = h.container(h.start.Container)
 	h.next(cluster.TaskResumed)
 	if early := until.Add(keeper.LevelingGrace).Sub(now()); early > 0 {
 		t.Errorf("it goes on %v too early", early)
@@ -295,7 +295,7 @@ func TestHoldsAreAnsweredOnce(t *testing.T) {
 func TestHoldThatFails(t *testing.T) {
 	h := newHeld(t)
 	whole := h.c.kept.Group
-	gone, err := h.root.Create("gone")
+	gone, err := h.groups.root.Create("gone")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,6 +393,6 @@ func TestFrozenWithoutARecord(t *testing.T) {
 	}
 	h.open()
 	h.next(cluster.TaskAdopted)
-	h.c = h.containers[h.start.Container]
+	h.c = h.container(h.start.Container)
 	h.stands(false)
 }

@@ -237,7 +237,7 @@ func TestNothingGivesWay(t *testing.T) {
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.awaitOutput(o, "full\n")
-	c := b.containers[o.Container]
+	c := b.container(o.Container)
 	began := time.Now()
 	_, err := b.keeper.Act(t.Context(), c.kept, memory.Envelope{Container: c.id, Envelope: c.spec.Envelope},
 		memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB})
@@ -272,7 +272,7 @@ func TestThousandForks(t *testing.T) {
 		256*resource.MiB, 512*resource.MiB)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	c := b.containers[o.Container]
+	c := b.container(o.Container)
 	// While it forks it is frozen and thawed again and again, but not for ever, since it comes to fork less and less.
 	round := 0
 	await(t, "all of them", func() bool {
@@ -317,7 +317,7 @@ func TestRestartWhileSuspended(t *testing.T) {
 	regular.Grant[resource.Memory] = 956 * resource.MiB
 	b.Apply([]cluster.Order{regular})
 	b.next(cluster.DecisionDone)
-	c := b.containers[flex.Container]
+	c := b.container(flex.Container)
 	await(t, "a suspension", func() bool {
 		_, frozen := c.group.Frozen()
 		// A suspension under way is given up when the daemon ends.

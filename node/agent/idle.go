@@ -16,6 +16,15 @@ type idleness struct {
 	asleep bool          // what they were then
 }
 
+// length returns for how long the container was idle.
+func (i *idleness) length() time.Duration { return i.total }
+
+// add adds a time in which the container was idle.
+func (i *idleness) add(passed time.Duration) { i.total += passed }
+
+// sampled notes the CPU time of a sample.
+func (i *idleness) sampled(s *usage.Sample) { i.cpu = s.Value[usage.CPU] }
+
 // quiet reports whether the container used next to no CPU since the last sample, which s follows.
 func (i *idleness) quiet(s *usage.Sample, passed time.Duration, t *usage.Tolerance) bool {
 	little := float64(t[usage.CPU]) * passed.Seconds()

@@ -40,7 +40,7 @@ func TestDescriptors(t *testing.T) {
 // TestOwn gives a program the umask, nice and limits of its submitter, and the oom_score_adj that programs are to have.
 func TestOwn(t *testing.T) {
 	b := newBench(t)
-	b.config.OOMScore = 300
+	b.terms.oomScore = 300
 	o := b.order("sh", "-c",
 		"umask; set -- $(cat /proc/$$/stat); echo ${19}; ulimit -Sn; ulimit -Hn; ulimit -c; ulimit -v; cat "+
 			"/proc/self/oom_score_adj; : > made")

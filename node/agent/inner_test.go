@@ -155,7 +155,7 @@ func TestFlexFoundAgain(t *testing.T) {
 			if n := b.reading(grows.Container).Processes; n == nil || *n != 1 {
 				t.Errorf("its processes: %v", n)
 			}
-			if files := b.containers[grows.Container].group.JoinFiles(); strings.Contains(strings.Join(files, " "), "-inner") ==
+			if files := b.container(grows.Container).group.JoinFiles(); strings.Contains(strings.Join(files, " "), "-inner") ==
 				(most == notShown) {
 				t.Errorf("it has the groups %q", files)
 			}
@@ -180,8 +180,8 @@ func TestFlexEndsWithItsProgram(t *testing.T) {
 // Where no inner group can be made, a FLEX container runs as well.
 func TestFlexWithoutInnerGroup(t *testing.T) {
 	b := newBench(t)
-	dir, ok := b.root.Unified()
-	if v, _ := b.root.Has(cgroup.Memory); !ok || v != cgroup.V2 {
+	dir, ok := b.groups.root.Unified()
+	if v, _ := b.groups.root.Has(cgroup.Memory); !ok || v != cgroup.V2 {
 		t.Skip("needs control groups of version 2, whose depth can be bounded")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "cgroup.max.depth"), []byte("1"), 0); err != nil {

@@ -61,7 +61,7 @@ func TestInput(t *testing.T) {
 	from := newNoise(size)
 	source := input.NewSource(from)
 	defer source.Stop()
-	group := b.containers[o.Container].group
+	group := b.container(o.Container).group
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := group.Freeze(ctx); errors.Is(err, cgroup.ErrUnsupported) {
@@ -85,7 +85,7 @@ func TestInput(t *testing.T) {
 		t.Errorf("a connection that broke: %v", err)
 	}
 	b.reopen()
-	if err := b.containers[o.Container].group.Thaw(ctx); err != nil {
+	if err := b.container(o.Container).group.Thaw(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := source.Send(b.connect(o.Container)); err != nil {

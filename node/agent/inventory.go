@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +17,7 @@ import (
 
 // takeInventory finds every container that an earlier agent left behind, reports it, and watches the running ones.
 func (a *Agent) takeInventory() error {
-	entries, err := os.ReadDir(filepath.Join(a.config.Dir, "containers"))
+	entries, err := os.ReadDir(filepath.Join(a.dir, "containers"))
 	if err != nil {
 		return fmt.Errorf("take inventory: %w", err)
 	}
@@ -36,16 +34,14 @@ func (a *Agent) takeInventory() error {
 	for i, c := range found {
 		if became[i], err = a.recover(c); err != nil {
 			unread = append(unread, i)
-			a.mu.Lock()
-			a.containers[c.id] = c // so that it can be ended
-			a.mu.Unlock()
+			a.containers.add(c) // so that it can be ended
 		}
 	}
 	if len(unread) == 0 {
 		a.takeOver(became)
 		return nil
 	}
-	a.begin(func() {
+	a.work.begin(func() {
 		var one sync.Mutex
 		var all sync.WaitGroup
 		for _, i := range unread {
@@ -85,12 +81,12 @@ func (a *Agent) takeOver(became []cluster.Event) {
 		a.watchFound()
 	}
 	a.keeper.Begin()
-	a.begin(a.monitor.run)
+	a.work.begin(a.monitor.run)
 }
 
 // node describes this machine.
 func (a *Agent) node() cluster.Node {
-	n := cluster.Node{ID: 0, Name: a.config.Node, Capacity: a.config.Capacity, Swap: a.keeper.SwapFree()}
+	n := cluster.Node{ID: 0, Name: a.name, Capacity: a.capacity, Swap: a.keeper.SwapFree()}
 	for k := range resource.NumKinds {
 		if !k.Stated() && n.Capacity[k] == 0 {
 			n.Unknown |= resource.KindsOf(k)
@@ -102,12 +98,9 @@ func (a *Agent) node() cluster.Node {
 // watchFound stays with the containers that were found running. It starts only after all of them are reported;
 // otherwise the end of a container could be reported before the container.
 func (a *Agent) watchFound() {
-	a.mu.Lock()
-	running := slices.Collect(maps.Values(a.containers))
-	a.mu.Unlock()
-	for _, c := range running {
+	for _, c := range a.containers.each() {
 		ended := a.follow(c.dir)
-		a.begin(func() { a.watch(c, ended) })
+		a.work.begin(func() { a.watch(c, ended) })
 		a.keeper.Watch(c.kept)
 	}
 }
@@ -141,11 +134,7 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 	if isUnread(err) {
 		return cluster.Event{}, err
 	}
-	a.mu.Lock()
-	if c.spec = record; err == nil {
-		c.group, c.kept = g, c.keep(g, c.spec)
-	}
-	a.mu.Unlock()
+	a.containers.made(c, record, g)
 	if c.group == nil {
 		// Then nothing can run. If the lock is still taken, it is by a process that the last agent was starting for
 		// another container; it releases the lock in moments.
@@ -167,9 +156,9 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 		}
 		e := a.endOf(c, &how)
 		a.removeGroup(id)
-		a.notFound(c)
+		a.containers.drop(c.id)
 		// A power failure may have removed the note that the program was launched.
-		rebooted := c.spec.Identity.Boot != a.supervisors.Identity().Boot
+		rebooted := a.groups.rebooted(c.spec)
 		if !launched && how.record == nil && !rebooted {
 			return cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run,
 				Detail: "bellows ended before it was started"}, nil
@@ -191,9 +180,7 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 		_, ok := c.dir.supervisor()
 		return ok || !held(c.dir)
 	})
-	a.mu.Lock()
-	a.containers[id] = c
-	a.mu.Unlock()
+	a.containers.add(c)
 	is := a.keeper.Adopt(c.kept, was)
 	at := c.spec.Booked
 	var s started
@@ -207,13 +194,6 @@ func (a *Agent) recover(c *container) (cluster.Event, error) {
 		Why: was.Size.Why, Resized: was.Resized, Bound: is.Bound.Most, Until: is.Bound.Until, HeldBy: is.Hold.By,
 		HeldUntil: is.Hold.Until, HeldFor: is.Hold.For, PageOut: is.Out, Out: is.Left})
 	return e, nil
-}
-
-// notFound forgets a container that does not run.
-func (a *Agent) notFound(c *container) {
-	a.mu.Lock()
-	delete(a.containers, c.id)
-	a.mu.Unlock()
 }
 
 // lost ends a container whose record cannot be used. It could not be managed, so it is killed if it runs; its folder is
@@ -232,7 +212,7 @@ func (a *Agent) lost(c *container, why error) (cluster.Event, error) {
 
 // drop ends a container that cannot be managed, and reports that it ended in a given way.
 func (a *Agent) drop(c *container, how *end, why error) cluster.Event {
-	a.notFound(c)
+	a.containers.drop(c.id)
 	e := how.event(c.id)
 	c.noteHeld(&e)
 	a.removeGroup(c.id)
@@ -240,7 +220,7 @@ func (a *Agent) drop(c *container, how *end, why error) cluster.Event {
 	if err := a.remover.takeTmp(c.dir); err != nil {
 		a.log.Warn("cannot remove the private temporary folder of a lost container", "container", c.id, "error", err)
 	}
-	kept, err := a.keepAside(string(c.dir))
+	kept, err := keepAside(a.dir, string(c.dir))
 	if err != nil {
 		a.log.Warn("cannot move the record of a lost container to the folder of damaged records", "container", c.id,
 			"error", err)
@@ -249,9 +229,9 @@ func (a *Agent) drop(c *container, how *end, why error) cluster.Event {
 	return e
 }
 
-// keepAside moves an unusable folder out of the way, and returns its new place.
-func (a *Agent) keepAside(path string) (string, error) {
-	dir := filepath.Join(a.config.Dir, "damaged")
+// keepAside moves an unusable folder of a state directory out of the way, and returns its new place.
+func keepAside(stateDir, path string) (string, error) {
+	dir := filepath.Join(stateDir, "damaged")
 	if err := durable.MakeDir(dir); err != nil {
 		return "", err
 	}
@@ -270,7 +250,7 @@ func (a *Agent) await(f func() bool) {
 
 // sweepGroups removes control groups without a container: their folder was never written, or is gone.
 func (a *Agent) sweepGroups() {
-	names, err := a.root.List()
+	names, err := a.groups.root.List()
 	if err != nil {
 		a.log.Warn("cannot list control groups", "error", err)
 		return

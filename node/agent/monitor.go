@@ -88,7 +88,7 @@ func newMonitor(a *Agent) *monitor {
 	var files unix.Rlimit
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
 	return &monitor{agent: a, clock: monotonic, openMost: int(min(files.Cur/part, 10_000)),
-		cores: newCores(a.config.Capacity[resource.CPU]), all: map[cluster.ContainerID]*monitored{}}
+		cores: newCores(a.capacity[resource.CPU]), all: map[cluster.ContainerID]*monitored{}}
 }
 
 // monotonic returns the time since some moment before the machine's start, the same for all its processes.
@@ -211,8 +211,8 @@ func (m *monitor) origin(c *container, begun timeline.Time) time.Duration {
 func (m *monitor) add(c *container, log *usage.Log) *monitored {
 	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, kept: c.kept,
 		tolerance: usage.ToleranceFor(c.spec.Grant), origin: log.Origin(), log: log, before: log.Suspended(),
-		pressed: log.Pressed(), idle: idleness{total: log.Idle()},
-		curbed: curbed{total: log.Curbed(), at: log.Last(), sampled: log.Last() == 0}}
+		pressed: log.Pressed(), curbed: curbedOf(log)}
+	w.idle.add(log.Idle())
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all[c.id] = w
@@ -221,7 +221,7 @@ func (m *monitor) add(c *container, log *usage.Log) *monitored {
 			m.open++
 		}
 	}
-	w.transfers = newTransfers(c.group, m.agent.counted != "", w.meters != nil)
+	w.transfers = newTransfers(c.group, m.agent.groups.counted != "", w.meters != nil)
 	return w
 }
 
@@ -353,10 +353,11 @@ func (w *monitored) sample(now time.Duration) {
 				w.pressed += passed
 			}
 			if !(moved && counted) && w.idle.quiet(&s, passed, &w.tolerance) && w.idle.sleeps(now, w.group) {
-				w.idle.total += passed
+				w.idle.add(passed)
 			}
 		}
-		s.Pressed, s.Idle, w.idle.cpu = w.pressed, w.idle.total, s.Value[usage.CPU]
+		w.idle.sampled(&s)
+		s.Pressed, s.Idle = w.pressed, w.idle.length()
 		s.Value[usage.Memory], s.Value[usage.Swap] = w.held.InMemory(), w.held.SwapBytes
 		s.Known |= usage.SetOf(usage.Memory, usage.Swap)
 		w.log.Add(s)
@@ -377,7 +378,7 @@ func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
 // counters returns a sample of all counters except those of disks; now is the clock's time.
 func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
 	still, bound := w.kept.SuspendedFor()
-	s := usage.Sample{At: now - w.origin, Suspended: w.before + still, Pressed: w.pressed, Idle: w.idle.total,
+	s := usage.Sample{At: now - w.origin, Suspended: w.before + still, Pressed: w.pressed, Idle: w.idle.length(),
 		Bound: bound}
 	used, throttled := g.CPUTimes()
 	if used, ok := used.Get(); ok {

@@ -236,7 +236,7 @@ func TestWritesAreMeasured(t *testing.T) {
 		t.Skipf("needs temporary files on a disk: %v", err)
 	}
 	then := "leave"
-	if b.root.Group.BoundsAll() { // There, it is measured when it is written.
+	if b.groups.root.Group.BoundsAll() { // There, it is measured when it is written.
 		then = "wait"
 	}
 	path := func(name string) string { return filepath.Join(b.dir, name) }
@@ -522,11 +522,11 @@ func TestUnwritableSamples(t *testing.T) {
 // ago.
 func TestSamplesOfWhatIsGone(t *testing.T) {
 	b := newBench(t)
-	g, err := b.root.Create("gone")
+	g, err := b.groups.root.Create("gone")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = b.root.Discard(t.Context(), "gone") }()
+	defer func() { _ = b.groups.root.Discard(t.Context(), "gone") }()
 	c := &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1_000_000}, Run: 1}, dir: folder(t.TempDir()),
 		group: g, kept: keeper.NewContainer(keeper.Setup{Group: g}), spec: &spec{Grant: resource.Of(1000, 64*resource.MiB)}}
 	w := b.monitor.found(c, now())
@@ -547,7 +547,7 @@ func TestSamplesOfWhatIsGone(t *testing.T) {
 	if last < 2*time.Second || b.monitor.full {
 		t.Errorf("without a folder, the last sample is at %v; reported: %v", last, b.monitor.full)
 	}
-	if err := b.root.Discard(t.Context(), "gone"); err != nil {
+	if err := b.groups.root.Discard(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
 	if at := sample(3 * time.Second); at != last {
@@ -696,15 +696,15 @@ func newPaper(t *testing.T) *paper {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, err := host.Root("paper", cgroup.Memory)
+	on, err := host.Root("paper", cgroup.Memory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := groups.Create("c")
+	g, err := on.Create("c")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Agent{log: slog.New(slog.NewTextHandler(&p.log, nil))}
+	a := &Agent{groups: &groups{root: on}, log: slog.New(slog.NewTextHandler(&p.log, nil))}
 	a.network = &network{why: "not in this test"}
 	p.monitor = newMonitor(a)
 	p.monitor.clock = func() time.Duration { return p.clock }
@@ -885,9 +885,10 @@ func BenchmarkMonitor(b *testing.B) {
 }
 
 func benchmarkMonitor(b *testing.B, root *cgroup.Root, containers int, old bool) {
-	a := &Agent{root: root, log: slog.New(slog.DiscardHandler), config: Config{Dir: b.TempDir()}}
+	log := slog.New(slog.DiscardHandler)
+	a := &Agent{groups: &groups{dir: b.TempDir(), root: root, log: log}, log: log}
 	a.network = newNetwork(a)
-	a.accountIO()
+	a.groups.accountIO()
 	m := newMonitor(a)
 	var programs []*exec.Cmd
 	defer func() {

@@ -20,7 +20,7 @@ type network struct {
 // newNetwork finds out whether the kernel counts network bytes, and logs it once if the kernel does not.
 func newNetwork(a *Agent) *network {
 	n := &network{agent: a}
-	dir, _ := a.root.Unified()
+	dir, _ := a.groups.root.Unified()
 	n.why = uncounted(dir, netcount.Try)
 	if n.why != "" {
 		a.log.Info("the network bytes of containers are not counted", "because", n.why)
@@ -105,7 +105,7 @@ func (a *Agent) Unmeasured(k resource.Kind) string {
 	case resource.Network:
 		return a.network.why
 	case resource.Disk:
-		return a.diskUnknown
+		return a.groups.diskUnknown
 	}
 	return ""
 }

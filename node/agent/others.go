@@ -80,17 +80,17 @@ func (a *Agent) Crowded() string {
 	if err != nil {
 		return ""
 	}
-	return crowded(a.config.Capacity[resource.Memory], &u, a.others())
+	return crowded(a.capacity[resource.Memory], &u, a.groups.others())
 }
 
-func (a *Agent) others() map[string]resource.Amount {
+func (g *groups) others() map[string]resource.Amount {
 	sockets, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
 		sockets = nil // Granted memory still shows.
 	}
 	round := newRound(0)
-	return others(groupName(a.config.Dir), string(sockets), a.root.Beside(), func(name string) (sum int64) {
-		for bytes := range a.root.GrantedBeside(name) {
+	return others(groupName(g.dir), string(sockets), g.root.Beside(), func(name string) (sum int64) {
+		for bytes := range g.root.GrantedBeside(name) {
 			sum += bytes
 			round.next()
 		}

@@ -57,7 +57,7 @@ ffff: 00000003 00000000 00000000 0001 03 105
 func TestDaemonsSeeEachOther(t *testing.T) {
 	first, second := newBench(t), newBench(t)
 	for _, pair := range [][2]*bench{{first, second}, {second, first}} {
-		all := pair[0].others()
+		all := pair[0].groups.others()
 		if got := all[groupName(pair[1].dir)]; got != resource.GiB {
 			t.Errorf("the other one manages %d bytes, want 1 GiB", got)
 		}
@@ -68,7 +68,7 @@ func TestDaemonsSeeEachOther(t *testing.T) {
 	second.Close()
 	// A process that was just being started may have had the socket for moments more.
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		got, counted := first.others()[groupName(second.dir)]
+		got, counted := first.groups.others()[groupName(second.dir)]
 		if !counted {
 			break
 		}

@@ -16,13 +16,7 @@ import (
 type owner struct{ agent *Agent }
 
 func (o owner) Containers() map[cluster.ContainerID]*keeper.Container {
-	o.agent.mu.Lock()
-	defer o.agent.mu.Unlock()
-	all := make(map[cluster.ContainerID]*keeper.Container, len(o.agent.containers))
-	for id, c := range o.agent.containers {
-		all[id] = c.kept
-	}
-	return all
+	return o.agent.containers.kept()
 }
 
 func (o owner) Report(e cluster.Event) { o.agent.events.put(e) }
@@ -43,10 +37,7 @@ func (o owner) Preempt(id cluster.ContainerID, why string) {
 func (o owner) Starve(id cluster.ContainerID, why string) { o.end(id, &cause{Starved: true, Why: why}) }
 
 func (o owner) end(id cluster.ContainerID, why *cause) {
-	o.agent.mu.Lock()
-	c := o.agent.containers[id]
-	o.agent.mu.Unlock()
-	if c != nil {
+	if c, _ := o.agent.containers.get(id); c != nil {
 		o.agent.end(c, why)
 	}
 }
@@ -55,15 +46,11 @@ func (o owner) Remaining() resource.Amount { return o.agent.remaining() }
 
 func (o owner) Lives() { o.agent.lease.renew() }
 
-func (o owner) Go(work func()) { o.agent.begin(work) }
+func (o owner) Go(work func()) { o.agent.work.begin(work) }
 
 // FetchBack reads memory of a container that begins to work back from swap. It does not wait.
 func (a *Agent) FetchBack(id cluster.ContainerID) {
-	a.mu.Lock()
-	c := a.containers[id]
-	started := c != nil && c.group != nil
-	a.mu.Unlock()
-	if started {
+	if c, started := a.containers.get(id); started {
 		a.keeper.FetchBack(c.kept)
 	}
 }

@@ -34,7 +34,7 @@ func newOut(t *testing.T, class cluster.Class, swap int64) *outBench {
 	b.Apply([]cluster.Order{h.start})
 	b.next(cluster.DecisionDone)
 	b.until("what it holds", h.start.Container, func(r cluster.Reading) bool { return *r.Anonymous >= 119<<20 })
-	h.c = b.containers[h.start.Container]
+	h.c = b.container(h.start.Container)
 	return &outBench{h, gate}
 }
 
@@ -112,7 +112,7 @@ func TestPageOut(t *testing.T) {
 				t.Errorf("found as %+v", found)
 			}
 			o.next(cluster.Synced)
-			o.c = o.containers[o.start.Container]
+			o.c = o.container(o.start.Container)
 			o.outOf(true)
 			o.stands(true)
 
@@ -197,13 +197,13 @@ func TestPageOutTurnsRound(t *testing.T) {
 	o.pageOut()
 	o.reopen()
 	o.next(cluster.Synced)
-	o.c = o.containers[o.start.Container]
+	o.c = o.container(o.start.Container)
 	o.pageOut() // as the engine orders, unless it was carried out
 	o.until("little memory", o.start.Container, func(r cluster.Reading) bool { return *r.Limit < 36<<20 })
 	o.hold(0)
 	o.reopen()
 	o.next(cluster.Synced)
-	o.c = o.containers[o.start.Container]
+	o.c = o.container(o.start.Container)
 	o.hold(0)
 	o.until("its memory", o.start.Container, func(r cluster.Reading) bool { return *r.Limit == 256<<20 })
 	o.ends()

@@ -99,7 +99,7 @@ func (u *diskUse) uses() bool {
 
 // newPressure returns the pressure of the disk of the state directory; nil if it cannot be seen.
 func (a *Agent) newPressure() *pressure {
-	device, speed := a.device(), a.config.Capacity[resource.Disk]
+	device, speed := deviceOf(a.dir), a.capacity[resource.Disk]
 	if device == "" || speed == 0 {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (a *Agent) lookAtDisk() {
 	}
 	if gives > 0 {
 		a.log.Info("the disk is pressed", "gives", resource.FormatRate(gives), "of",
-			resource.FormatRate(a.config.Capacity[resource.Disk]))
+			resource.FormatRate(a.capacity[resource.Disk]))
 	} else {
 		a.log.Info("the disk is not pressed any more")
 	}

@@ -103,8 +103,7 @@ func makeFiles(t *testing.T, dir string, n int) {
 
 // recordUse records samples while n programs use the disk below a folder: milliseconds, and the statistics of the disk.
 func recordUse(t *testing.T, out io.Writer, dir, how string, n int) {
-	a := &Agent{config: Config{Dir: dir}}
-	stat := filepath.Join("/sys/dev/block", a.device(), "stat")
+	stat := filepath.Join("/sys/dev/block", deviceOf(dir), "stat")
 	stop := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range n {

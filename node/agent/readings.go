@@ -14,7 +14,7 @@ import (
 
 // Readings implements live.Backend.
 func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
-	groups := a.groups()
+	groups := a.containers.groups()
 	readings := make(map[cluster.ContainerID]cluster.Reading, len(groups))
 	round := newRound(len(groups))
 	for id, g := range groups {
@@ -28,19 +28,6 @@ func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
 	}
 	a.keeper.Waiting(readings)
 	return readings
-}
-
-// groups returns the control groups of all containers that have a group.
-func (a *Agent) groups() map[cluster.ContainerID]*cgroup.Group {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	groups := make(map[cluster.ContainerID]*cgroup.Group, len(a.containers))
-	for id, c := range a.containers {
-		if c.group != nil {
-			groups[id] = c.group
-		}
-	}
-	return groups
 }
 
 func translate(r cgroup.Reading) cluster.Reading {
@@ -64,28 +51,10 @@ func known(m cgroup.Maybe[int64]) *int64 {
 	return nil
 }
 
-// accountIO finds out whether the kernel counts disk transfers of containers, on the device of the state directory.
-// Without it they are unknown, which is no reason not to run.
-func (a *Agent) accountIO() {
-	device := a.device()
-	if device == "" {
-		a.diskUnknown = "the state directory is on no disk"
-		return
-	}
-	if err := a.root.AccountIO(device); err != nil {
-		a.diskUnknown = err.Error()
-		a.log.Debug("disk transfers are not counted", "error", err)
-		return
-	}
-	if version, _ := a.root.Has(cgroup.IO); version == cgroup.V1 {
-		a.counted = device
-	}
-}
-
-// device returns the disk of the state directory, major:minor; empty if that is unknown.
-func (a *Agent) device() string {
+// deviceOf returns the disk of a folder, major:minor; empty if that is unknown.
+func deviceOf(dir string) string {
 	var st unix.Stat_t
-	if err := unix.Stat(a.config.Dir, &st); err != nil {
+	if err := unix.Stat(dir, &st); err != nil {
 		return ""
 	}
 	return wholeDevice(fmt.Sprintf("%d:%d", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev))))

@@ -74,7 +74,7 @@ func TestUnreadableRecords(t *testing.T) {
 			if e := got[unknown.Task]; e.Outcome != cluster.Lost {
 				t.Errorf("the one that ended unknown ended %+v", e)
 			}
-			names, err := b.root.List()
+			names, err := b.groups.root.List()
 			if err != nil || len(names) != 2 { // of the supervisors, and of the one that is well
 				t.Errorf("groups %v %v", names, err)
 			}

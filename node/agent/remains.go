@@ -62,7 +62,7 @@ func (r *remains) known() resource.Amount {
 
 // takeRemains reads what remains, and reports it if it has changed.
 func (a *Agent) takeRemains() {
-	a.remains.take(a.root.Leftover, func(bytes resource.Amount) {
+	a.remains.take(a.groups.root.Leftover, func(bytes resource.Amount) {
 		a.events.put(cluster.Event{Kind: cluster.NodeLeftover, Held: bytes})
 	})
 }

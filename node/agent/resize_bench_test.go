@@ -46,9 +46,7 @@ func busyContainer(b *testing.B) (*Agent, *container) {
 		a.Apply(kill(o.Container))
 		wait(b, a, cluster.TaskEnded)
 	})
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a, a.containers[o.Container]
+	return a, a.container(o.Container)
 }
 
 // BenchmarkResize raises the CPU and the memory of a container whose program is busy, 200 times each: the time that

@@ -25,7 +25,7 @@ func newResized(t *testing.T, start func(*bench) cluster.Order) *resizeBench {
 	r.start.ByPhase = true
 	b.Apply([]cluster.Order{r.start})
 	b.next(cluster.DecisionDone)
-	r.c = b.containers[r.start.Container]
+	r.c = b.container(r.start.Container)
 	if _, ok := r.c.group.Has(cgroup.CPU); !ok {
 		t.Skip("needs a controller of the CPU")
 	}
@@ -137,7 +137,7 @@ func TestResize(t *testing.T) {
 			c.Why != cluster.BecausePhaseDemands(1, e.Grant) || !c.ByPhase {
 			t.Errorf("found %v, %+v", e.Grant, c)
 		}
-		r.c = r.containers[r.start.Container]
+		r.c = r.container(r.start.Container)
 		r.is(grantOf(1500, 100))
 		if left == (cgroup.Limits{}) {
 			r.Close()
@@ -162,7 +162,7 @@ func TestResizeFlex(t *testing.T) {
 	if e := r.next(cluster.TaskAdopted); e.Grant != grantOf(500, 200) {
 		t.Errorf("found %v", e.Grant)
 	}
-	r.c = r.containers[r.start.Container]
+	r.c = r.container(r.start.Container)
 	if e := r.resize(grantOf(1500, 300)); e.Kind != cluster.DecisionDone {
 		t.Fatalf("%+v", e)
 	}
@@ -230,7 +230,7 @@ func TestGrantIsAWeight(t *testing.T) {
 	if e := r.next(cluster.TaskAdopted); e.Grant != grantOf(1500, 64) || e.Condition().MostCPU != 1800 {
 		t.Errorf("found %v, %+v", e.Grant, e.Condition())
 	}
-	r.c = r.containers[r.start.Container]
+	r.c = r.container(r.start.Container)
 	is(150)
 }
 

@@ -79,13 +79,13 @@ func TestStartOnAFullMachineIsAShortage(t *testing.T) {
 // A container that forks without end takes no more than its part of the machine's processes.
 func TestThreadsAreBounded(t *testing.T) {
 	b := newBench(t)
-	if _, ok := b.root.Has(cgroup.PIDs); !ok {
+	if _, ok := b.groups.root.Has(cgroup.PIDs); !ok {
 		t.Skip("needs the controller pids")
 	}
 	o := b.order("sleep", "100")
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	g, err := b.root.Open(o.Container.String())
+	g, err := b.groups.root.Open(o.Container.String())
 	if err != nil {
 		t.Fatal(err)
 	}

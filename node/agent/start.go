@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +11,6 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/memory"
 	"github.com/bellows-rm/bellows/core/resource"
-	"github.com/bellows-rm/bellows/node/cgroup"
-	"github.com/bellows-rm/bellows/node/keeper"
 	"github.com/bellows-rm/bellows/node/netcount"
 )
 
@@ -110,19 +107,17 @@ func (a *Agent) spawn(c *container, o cluster.Order, began resource.Vector) (sta
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
 		return status{}, nil, errors.New("the command is empty")
 	}
-	group, err := a.makeGroup(c.id.String(), began, o.Envelope, o.Launch.Most)
+	group, err := a.groups.make(a.closed, c.id.String(), began, o.Envelope, o.Launch.Most)
 	if err != nil {
 		return status{}, nil, err
 	}
 	c.counter = a.network.begin(group)
-	a.mu.Lock()
-	c.spec = &spec{Container: c.id, Grant: o.Grant, ByPhase: o.ByPhase, Booked: now(), Launch: *o.Launch,
-		Envelope: o.Envelope, Place: a.root.Place(), Identity: group.Identity(), Join: group.JoinFiles(),
-		SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace,
-		OutputLimit: outputShare(int64(a.config.OutputLimit), o.Launch.Tasks), OOMScore: a.config.OOMScore,
+	s := &spec{Container: c.id, Grant: o.Grant, ByPhase: o.ByPhase, Booked: now(), Launch: *o.Launch,
+		Envelope: o.Envelope, Identity: group.Identity(), Join: group.JoinFiles(), Lease: a.leasePath(),
 		Supervisor: supervisorVersion}
-	c.group, c.kept = group, c.keep(group, c.spec)
-	a.mu.Unlock()
+	a.groups.note(s)
+	a.terms.note(s)
+	a.containers.made(c, s, group)
 	if err := c.dir.putSpec(c.spec); err != nil {
 		return status{}, nil, fmt.Errorf("write the container's record: %w", err)
 	}
@@ -136,17 +131,17 @@ func (a *Agent) spawn(c *container, o cluster.Order, began resource.Vector) (sta
 		return status{}, nil, fmt.Errorf("open the supervisor's log: %w", err)
 	}
 	defer log.Close()
-	s, said, err := a.supervised(c, lock, log)
+	by, said, err := a.supervised(c, lock, log)
 	if err != nil {
 		return status{}, nil, err
 	}
-	return said, a.freed(s), nil
+	return said, a.crew.freed(by), nil
 }
 
 // supervised has a supervisor take care of a container, and returns its first report.
 func (a *Agent) supervised(c *container, lock, log *os.File) (*supervisor, status, error) {
 	for {
-		s, err := a.employ(c.dir, lock, log)
+		s, err := a.crew.employ(c.dir, lock, log)
 		if err != nil {
 			// The fault is the machine's, even if the kernel's error does not say so.
 			return nil, status{}, &shortage{fmt.Sprintf("start the supervisor: %v", err)}
@@ -186,82 +181,20 @@ func (a *Agent) supervised(c *container, lock, log *os.File) (*supervisor, statu
 	}
 }
 
-// makeGroup makes a control group with the limits of a grant and an envelope, whose programs see the limit of memory
-// that they may count on, unless that is 0. An existing group of that name can only be left over.
-func (a *Agent) makeGroup(name string, grant resource.Vector, e cluster.Envelope,
-	most resource.Amount) (*cgroup.Group, error) {
-	ctx, cancel := context.WithTimeout(a.closed, 30*time.Second)
-	defer cancel()
-	if err := a.root.Discard(ctx, name); err != nil {
-		return nil, fmt.Errorf("remove an old control group of the container: %w", err)
-	}
-	g, err := a.root.Create(name)
-	if err != nil {
-		return nil, fmt.Errorf("make the container's control group: %w", err)
-	}
-	if most > 0 {
-		a.enclose(g, most)
-	}
-	if err := a.limit(ctx, g, grant, e); err != nil {
-		return nil, errors.Join(fmt.Errorf("limit the container: %w", err), g.Remove(ctx))
-	}
-	return g, nil
-}
-
-// enclose shows the programs of a FLEX container the memory that they may count on. Without that they run as well, and
-// those that size themselves by their control group stay as small as it is when they look.
-func (a *Agent) enclose(g *cgroup.Group, most resource.Amount) {
-	if err := g.Enclose(int64(most)); err != nil {
-		a.unenclosed.Do(func() {
-			a.log.Warn("programs in FLEX containers see what their container has, not what it may have", "container", g.Name(),
-				"error", err)
-		})
-	}
-}
-
-// limit bounds a container by its grant and its envelope. A REGULAR container is not swapped out: its task was
-// promised that amount of memory.
-func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vector, e cluster.Envelope) error {
-	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(grant[resource.Memory])), SwapBytes: cgroup.At(0)}
-	if e.Class == cluster.Flex {
-		limits.SwapBytes = cgroup.Unlimited()
-	}
-	if err := g.ApplyCounted(ctx, limits); err != nil {
-		return err
-	}
-	if a.counted != "" {
-		if err := g.AccountIO(a.counted); err != nil {
-			return err
-		}
-	}
-	if _, ok := g.Has(cgroup.PIDs); ok {
-		if err := g.Apply(ctx, cgroup.Limits{PIDsMax: cgroup.At(mostThreads())}); err != nil {
-			return err
-		}
-	}
-	return (&keeper.Rest{Grant: grant, Envelope: e}).CarryOut(ctx, g)
-}
-
 // removeGroup kills what is left inside a container's control group and removes the group. If a process hangs in the
 // kernel, removeGroup tries again for as long as the agent lives.
 func (a *Agent) removeGroup(id cluster.ContainerID) {
-	err := a.discardGroup(id, 30*time.Second)
+	err := a.groups.discard(a.closed, id, 30*time.Second)
 	if err == nil || a.closed.Err() != nil {
 		return
 	}
 	a.log.Warn("cannot remove a control group yet", "container", id, "error", err)
-	a.begin(func() {
-		for a.closed.Err() == nil && a.discardGroup(id, time.Minute) != nil {
+	a.work.begin(func() {
+		for a.closed.Err() == nil && a.groups.discard(a.closed, id, time.Minute) != nil {
 			select {
 			case <-time.After(10 * time.Second):
 			case <-a.closed.Done():
 			}
 		}
 	})
-}
-
-func (a *Agent) discardGroup(id cluster.ContainerID, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(a.closed, within)
-	defer cancel()
-	return a.root.Discard(ctx, id.String())
 }

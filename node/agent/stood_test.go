@@ -17,7 +17,7 @@ func TestSamplesKnowStillness(t *testing.T) {
 	o := b.order("sh", "-c", "while :; do :; done")
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	c := b.containers[o.Container]
+	c := b.container(o.Container)
 	if _, ok := c.group.Has(cgroup.Freezer); !ok {
 		t.Skip("needs a freezer")
 	}
@@ -61,7 +61,7 @@ func TestSamplesKnowStillness(t *testing.T) {
 	}
 	b.reopen()
 	b.next(cluster.TaskAdopted)
-	c = b.containers[o.Container]
+	c = b.container(o.Container)
 	do(c.kept.Stop(t.Context(), keeper.ByBackOff))
 	stands(time.Second)
 	do(c.kept.Release(t.Context(), keeper.ByBackOff))

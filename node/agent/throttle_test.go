@@ -163,7 +163,7 @@ func TestThrottle(t *testing.T) {
 			f := newFiller(b, how)
 			f.start()
 			e := f.apply(cluster.DecisionDone, f.throttle(throttledTo, time.Minute))
-			c := b.containers[f.order.Container]
+			c := b.container(f.order.Container)
 			if got, want := e.Detail != "", !c.group.BoundsAll(); got != want {
 				t.Errorf("it is throttled %q", e.Detail)
 			}
@@ -220,7 +220,7 @@ func TestThrottlesAreAnsweredOnce(t *testing.T) {
 			t.Fatalf("%+v answers %+v", e, orders[i])
 		}
 	}
-	if bound := b.containers[o.Container].recorded(t).Bound; bound.Most != orders[4].Bound || bound.Until != orders[4].At {
+	if bound := b.container(o.Container).recorded(t).Bound; bound.Most != orders[4].Bound || bound.Until != orders[4].At {
 		t.Errorf("the record is %+v", bound)
 	}
 	network := f.throttle(0, 0)
@@ -228,7 +228,7 @@ func TestThrottlesAreAnsweredOnce(t *testing.T) {
 	if e := f.apply(cluster.DecisionFailed, network); !strings.Contains(e.Detail, "cannot bound the network bandwidth") {
 		t.Errorf("failed with %q", e.Detail)
 	}
-	if b.containers[o.Container].bounded(t) {
+	if b.container(o.Container).bounded(t) {
 		t.Error("after a failure it is still throttled")
 	}
 }
@@ -243,7 +243,7 @@ func TestThrottleOutlivesTheAgent(t *testing.T) {
 	b.reopen()
 	e := b.next(cluster.TaskAdopted)
 	if is := e.Condition(); is.Bound != o.Bound || is.Until != o.At ||
-		(e.Detail != "") != !b.containers[o.Container].group.BoundsAll() {
+		(e.Detail != "") != !b.container(o.Container).group.BoundsAll() {
 		t.Errorf("found as %+v", e)
 	}
 	b.next(cluster.Synced)
@@ -257,7 +257,7 @@ func TestThrottleOutlivesTheAgent(t *testing.T) {
 		t.Errorf("found as %+v", e)
 	}
 	f.exceeds(throttledTo)
-	if b.containers[o.Container].bounded(t) {
+	if b.container(o.Container).bounded(t) {
 		t.Error("a record is left")
 	}
 }
@@ -268,7 +268,7 @@ func TestThrottleEndsWithoutAnAgent(t *testing.T) {
 	f := newFiller(b, "buffered")
 	f.start()
 	f.apply(cluster.DecisionDone, f.throttle(throttledTo, 4*time.Second))
-	c := b.containers[f.order.Container]
+	c := b.container(f.order.Container)
 	b.Close()
 	if err := c.group.Freeze(t.Context()); err != nil { // as if it had been killed at that moment
 		t.Skipf("needs a freezer: %v", err)
@@ -288,7 +288,7 @@ func TestHoldersLetGoForThemselves(t *testing.T) {
 	o := b.order("sleep", "1000")
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	c := b.containers[o.Container]
+	c := b.container(o.Container)
 	if _, ok := c.group.Has(cgroup.Freezer); !ok {
 		t.Skip("needs a freezer")
 	}

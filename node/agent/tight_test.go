@@ -141,7 +141,7 @@ func TestLockedMemory(t *testing.T) {
 		t.Fatalf("%s ended as %s: %s", e.Task, e.Outcome, e.Detail)
 	}
 	b.awaitOutput(locks, "locked\n")
-	c := b.containers[locks.Container]
+	c := b.container(locks.Container)
 	before := c.group.MemoryLimit().Or(0)
 	waits := b.order("true")
 	waits.Grant[resource.Memory] = half

@@ -30,9 +30,7 @@ func TestTimeLimit(t *testing.T) {
 			b.Apply([]cluster.Order{o})
 			b.next(cluster.DecisionDone)
 			if c.freeze {
-				b.mu.Lock()
-				running := b.containers[o.Container]
-				b.mu.Unlock()
+				running := b.container(o.Container)
 				if running != nil { // It may have ended by now, on a machine that is slow.
 					_ = running.group.Freeze(t.Context())
 				}

@@ -78,17 +78,20 @@ func (t *troubles) over(id cluster.ContainerID) bool {
 	return was
 }
 
-// Troubles implements live.Troubled.
-func (a *Agent) Troubles() map[cluster.ContainerID]string {
-	a.troubles.mu.Lock()
-	defer a.troubles.mu.Unlock()
-	out := make(map[cluster.ContainerID]string, len(a.troubles.all))
-	for id, t := range a.troubles.all {
+// words describes them all.
+func (t *troubles) words() map[cluster.ContainerID]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make(map[cluster.ContainerID]string, len(t.all))
+	for id, of := range t.all {
 		out[id] = fmt.Sprintf("a record of container %s cannot be read since %s, and is read again at %s: %v",
-			id, t.since.Format(time.TimeOnly), t.next.Format(time.TimeOnly), t.why)
+			id, of.since.Format(time.TimeOnly), of.next.Format(time.TimeOnly), of.why)
 	}
 	return out
 }
+
+// Troubles implements live.Troubled.
+func (a *Agent) Troubles() map[cluster.ContainerID]string { return a.troubles.words() }
 
 // again reads records of a container until that succeeds, or fails for good: it returns the error of the last try,
 // which isUnread only if the container was to end meanwhile, or the agent was closed.

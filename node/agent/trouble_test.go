@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -191,7 +190,7 @@ func TestInventoryOfWhatCannotBeRead(t *testing.T) {
 					t.Errorf("ended %+v", e)
 				}
 			}
-			if names, err := b.root.List(); err != nil || len(names) != 1 {
+			if names, err := b.groups.root.List(); err != nil || len(names) != 1 {
 				t.Errorf("groups left: %v %v", names, err)
 			}
 		})
@@ -243,8 +242,7 @@ func TestUnread(t *testing.T) {
 func TestPausesGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &Agent{log: slog.New(slog.DiscardHandler)}
-		a.closed, a.close = context.WithCancel(t.Context())
-		defer a.close()
+		a.closed = t.Context()
 		c := a.newContainer(cluster.ContainerID{Task: cluster.TaskID{Job: 3}, Run: 1})
 		begun, tries := time.Now(), 0
 		err := a.again(c, func() error {

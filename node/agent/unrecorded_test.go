@@ -133,14 +133,14 @@ func TestSecondAgentOfTheSameGroups(t *testing.T) {
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.awaitOutput(o, "begun\n")
-	second, err := Open(b.config)
+	second, err := Open(Config{Dir: b.dir})
 	if err == nil {
 		second.Close()
 	}
 	if err == nil || !strings.Contains(err.Error(), "another bellows has the control groups") {
 		t.Fatalf("opened with %v", err)
 	}
-	if names, err := b.root.List(); err != nil || len(names) != 2 {
+	if names, err := b.groups.root.List(); err != nil || len(names) != 2 {
 		t.Errorf("groups %v %v", names, err)
 	}
 	b.reopen() // After it is closed, any process may take it.

@@ -293,8 +293,8 @@ func join(clauses ...string) string {
 func (a *Agent) follow(dir folder) <-chan struct{} {
 	gone := make(chan struct{})
 	hint := make(chan struct{}, 1)
-	a.begin(func() { a.hintEnd(dir, hint) })
-	a.begin(func() {
+	a.work.begin(func() { a.hintEnd(dir, hint) })
+	a.work.begin(func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {

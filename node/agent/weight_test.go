@@ -67,7 +67,7 @@ func TestSharesOfAnOverdrawnNode(t *testing.T) {
 
 	whole := computes(1000)
 	for _, kind := range []cgroup.Controller{cgroup.CPU, cgroup.Freezer} {
-		if _, ok := b.containers[whole.Container].group.Has(kind); !ok {
+		if _, ok := b.container(whole.Container).group.Has(kind); !ok {
 			t.Skipf("needs the controller %s", kind)
 		}
 	}
@@ -94,7 +94,7 @@ func TestLeftCoresAreUsed(t *testing.T) {
 	o.Grant[resource.CPU], o.Envelope.MostCPU = 100, 1000
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	if _, ok := b.containers[o.Container].group.Has(cgroup.CPU); !ok {
+	if _, ok := b.container(o.Container).group.Has(cgroup.CPU); !ok {
 		t.Skip("needs a controller of the CPU")
 	}
 	begun, before := time.Now(), time.Duration(0)

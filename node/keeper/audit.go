@@ -17,12 +17,25 @@ import (
 // may be on its way; therefore only what was wrong the last time, too, is corrected.
 const auditInterval = time.Minute
 
+// twice has what is wrong with containers by the audit that is under way, and by the last one.
+type twice[Wrong comparable] struct{ now, last map[cluster.ContainerID]Wrong }
+
+// begin begins an audit.
+func (t *twice[Wrong]) begin() { t.now, t.last = map[cluster.ContainerID]Wrong{}, t.now }
+
+// again notes what is wrong with a container, and reports whether that was so by the last audit, too.
+func (t *twice[Wrong]) again(id cluster.ContainerID, what Wrong) bool {
+	t.now[id] = what
+	was, known := t.last[id]
+	return known && was == what
+}
+
 // audit compares the memory manager's books with the owner's containers, and corrects what was wrong twice. Without it,
 // memory of a container that is gone would never be given out again, and memory of a container that is missing from the
 // books would be given out twice.
 func (k *Keeper) audit() {
 	var in memory.Input
-	wrong := map[cluster.ContainerID]bool{}
+	k.suspects.begin()
 	all := k.owner.Containers()
 	there := maps.Clone(all)
 	maps.DeleteFunc(there, func(_ cluster.ContainerID, c *Container) bool { return c == nil }) // not started
@@ -33,7 +46,7 @@ func (k *Keeper) audit() {
 			continue
 		}
 		_, has := all[id]
-		if wrong[id] = true; k.suspects[id] && !has {
+		if k.suspects.again(id, true) && !has {
 			in.Ended = append(in.Ended, id)
 			k.drop(id)
 			k.mend(id, "is gone, and its memory was not given back")
@@ -47,13 +60,12 @@ func (k *Keeper) audit() {
 		if books[id] {
 			continue
 		}
-		if wrong[id] = true; k.suspects[id] {
+		if k.suspects.again(id, true) {
 			s := &memory.Started{Envelope: c.envelope(), Limit: limitOf(c.Group)}
 			k.takeNews(news{started: s, of: c}, &in)
 			k.mend(id, "runs, and its memory was not counted")
 		}
 	}
-	k.suspects = wrong
 	if len(in.Ended)+len(in.Started) > 0 {
 		k.decide(in)
 	}
@@ -110,11 +122,10 @@ type leftover struct {
 // leftoverOf returns what of a stance of c no party wants any more. While no action of the memory manager is under
 // way, nothing of its memory is being swapped out.
 func (k *Keeper) leftoverOf(c *Container, s *stance) (l leftover) {
-	k.mu.Lock()
-	if l.still = s.still & (ByMemory | BySwapping); k.state[c.ID].suspended {
+	l.still = s.still & (ByMemory | BySwapping)
+	if is, _ := k.shown.of(c.ID); is.suspended {
 		l.still &^= ByMemory
 	}
-	k.mu.Unlock()
 	c.ordering.Lock()
 	defer c.ordering.Unlock()
 	if !c.orders.busy && c.keeping == nil {
@@ -126,14 +137,10 @@ func (k *Keeper) leftoverOf(c *Container, s *stance) (l leftover) {
 
 // auditStances ends what was left over of a container the last time, too.
 func (k *Keeper) auditStances(there map[cluster.ContainerID]*Container) {
-	left := map[cluster.ContainerID]leftover{}
+	k.left.begin()
 	for id, c := range there {
 		l := k.look(c)
-		if l == (leftover{}) {
-			continue
-		}
-		left[id] = l
-		if k.left[id] != l {
+		if l == (leftover{}) || !k.left.again(id, l) {
 			continue
 		}
 		k.mended.Add(1)
@@ -141,7 +148,6 @@ func (k *Keeper) auditStances(there map[cluster.ContainerID]*Container) {
 			fmt.Sprintf("%+v", l))
 		k.owner.Go(func() { k.endLeftover(c) })
 	}
-	k.left = left
 }
 
 // look returns what is left over of a container. It does not wait for what is under way.

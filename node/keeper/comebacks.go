@@ -29,6 +29,10 @@ type comebacks struct {
 	saved int // the newest version in its place
 }
 
+func newComebacks(place Comebacks, log *slog.Logger) *comebacks {
+	return &comebacks{place: place, log: log}
+}
+
 // take numbers the comebacks of this moment, and returns what saves them, unless newer ones are saved already.
 func (b *comebacks) take(all []memory.Comeback) (save func()) {
 	b.taken++

@@ -33,22 +33,36 @@ func (h *holding) wait(held, node resource.Amount, now time.Time) (wait time.Dur
 	return max(0, h.at.Add(pause).Sub(now)), held != h.told
 }
 
-// report reports what the containers may use now, or schedules a later report if it need not be at once. A machine on
-// which no FLEX container ever ran reports nothing: its containers may use what was granted.
-func (k *Keeper) report(atOnce bool) {
-	h := &k.holding
-	held := k.manager.Allocated() - k.manager.Untouched()
-	if len(k.kept) == 0 && h.told == 0 {
-		return
-	}
-	wait, changed := h.wait(held, k.config.Capacity, time.Now())
+// due reports whether held is to be reported now, which counts as done then. A change that need not be reported at once
+// waits for its time.
+func (h *holding) due(held, node resource.Amount, now time.Time, atOnce bool) bool {
+	wait, changed := h.wait(held, node, now)
 	switch {
 	case !changed:
 		h.again = time.Time{}
 	case wait > 0 && !atOnce:
-		h.again = time.Now().Add(wait)
+		h.again = now.Add(wait)
 	default:
-		h.again, h.told, h.at = time.Time{}, held, time.Now()
+		h.again, h.told, h.at = time.Time{}, held, now
+		return true
+	}
+	return false
+}
+
+// next returns when the next report is due; ok is false if there is nothing to report.
+func (h *holding) next() (at time.Time, ok bool) { return h.again, !h.again.IsZero() }
+
+// none reports whether nothing was ever reported, or last that the containers hold nothing.
+func (h *holding) none() bool { return h.told == 0 }
+
+// report reports what the containers may use now, or schedules a later report if it need not be at once. A machine on
+// which no FLEX container ever ran reports nothing: its containers may use what was granted.
+func (k *Keeper) report(atOnce bool) {
+	held := k.manager.Allocated() - k.manager.Untouched()
+	if len(k.kept) == 0 && k.holding.none() {
+		return
+	}
+	if k.holding.due(held, k.config.Capacity, time.Now(), atOnce) {
 		k.owner.Report(cluster.Event{Kind: cluster.NodeMemory, Held: held})
 	}
 }

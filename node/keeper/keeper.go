@@ -73,6 +73,8 @@ type Keeper struct {
 	watcher *cgroup.Watcher
 	done    chan struct{}
 	found   []news // containers that existed already; until Begin
+	mail    mailbox
+	shown   *shown
 
 	// Owned by the goroutine.
 	kept    map[cluster.ContainerID]*kept
@@ -80,21 +82,16 @@ type Keeper struct {
 	swap    *gauge
 	answers map[cluster.ContainerID]chan<- answer
 	holding holding
-	backs   comebacks
+	backs   *comebacks
 
 	anySuspended bool          // some container was suspended when lookAround ran last
 	pagingOut    chan struct{} // one container is paged out at a time
 	patience     patience
-	suspects     map[cluster.ContainerID]bool
-	left         map[cluster.ContainerID]leftover // by the last audit
-	mended       atomic.Int64                     // containers whose books or stances were wrong, since the keeper began
-	swapFull     atomic.Int64                     // when swap was last full, ns
+	suspects     twice[bool]     // containers of which the manager's books are wrong
+	left         twice[leftover] // what no party wants any more
+	mended       atomic.Int64    // containers whose books or stances were wrong, since the keeper began
 
 	deciding sync.Mutex // locked while the manager works or is queried
-
-	mu    sync.Mutex
-	news  []news
-	state map[cluster.ContainerID]keptState // for people
 }
 
 // kept is a FLEX container whose memory is managed.
@@ -122,18 +119,6 @@ type kept struct {
 	deaf  time.Duration
 }
 
-// keptState is what people see of a FLEX container.
-type keptState struct {
-	waiting   bool // it has not started
-	suspended bool
-	why       string
-	since     time.Time
-	locked    int64 // bytes that its programs locked
-	fullGrown bool  // it had all that it may have
-	// beyond says what it held with what was in swap, if that was more than its limit; else it is empty.
-	beyond string
-}
-
 // news is a message to the goroutine.
 type news struct {
 	started *memory.Started
@@ -150,6 +135,27 @@ type news struct {
 	room    chan<- swapOutlook
 }
 
+// mailbox has the news for the goroutine, the oldest first.
+type mailbox struct {
+	mu  sync.Mutex
+	all []news
+}
+
+func (m *mailbox) put(n news) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all = append(m.all, n)
+}
+
+// take returns the news that were put, and keeps none.
+func (m *mailbox) take() []news {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.all
+	m.all = nil
+	return all
+}
+
 // New returns a keeper that does not work yet. It ends when closed does.
 func New(closed context.Context, o Owner, c Config) (*Keeper, error) {
 	m, err := memory.New(c.Memory)
@@ -163,8 +169,7 @@ func New(closed context.Context, o Owner, c Config) (*Keeper, error) {
 	k := &Keeper{owner: o, config: &c, log: c.Log, closed: closed, manager: m, watcher: watcher,
 		done: make(chan struct{}), pagingOut: make(chan struct{}, 1), swap: newGauge(closed, &c),
 		kept: map[cluster.ContainerID]*kept{}, byGroup: map[*cgroup.Group]cluster.ContainerID{},
-		answers: map[cluster.ContainerID]chan<- answer{}, state: map[cluster.ContainerID]keptState{}}
-	k.backs = comebacks{place: c.Comebacks, log: c.Log}
+		answers: map[cluster.ContainerID]chan<- answer{}, shown: newShown(), backs: newComebacks(c.Comebacks, c.Log)}
 	go k.swap.keepCount()
 	return k, nil
 }
@@ -191,19 +196,8 @@ func (k *Keeper) Ended(id cluster.ContainerID) { k.tell(news{ended: id}) }
 
 // tell sends news to the goroutine; if the keeper is closed, the news is dropped.
 func (k *Keeper) tell(n news) {
-	k.mu.Lock()
-	k.news = append(k.news, n)
-	k.mu.Unlock()
+	k.mail.put(n)
 	k.watcher.Wake()
-}
-
-// told returns the news that were sent.
-func (k *Keeper) told() []news {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	all := k.news
-	k.news = nil
-	return all
 }
 
 // askAgain is how long a container that could not have its memory waits before its next request.
@@ -230,10 +224,11 @@ func (k *Keeper) Admit(e memory.Envelope, ending <-chan struct{}) (resource.Amou
 		case <-k.closed.Done():
 			return 0, k.closed.Err()
 		}
-		k.wait(e.Container, got.refused)
 		if got.refused == nil {
+			k.shown.noWait(e.Container)
 			return max(e.Min, got.limit), nil
 		}
+		k.shown.wait(e.Container, got.refused)
 		select {
 		case <-time.After(askAgain):
 		case <-ending:
@@ -244,32 +239,8 @@ func (k *Keeper) Admit(e memory.Envelope, ending <-chan struct{}) (resource.Amou
 	}
 }
 
-// wait records for people why a container has not started; nil ends it.
-func (k *Keeper) wait(id cluster.ContainerID, why error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	s, known := k.state[id]
-	if why == nil {
-		delete(k.state, id)
-		return
-	}
-	if !known {
-		s.since = time.Now()
-	}
-	s.waiting, s.why = true, why.Error()
-	k.state[id] = s
-}
-
 // Waiting describes the containers that have not started for lack of memory.
-func (k *Keeper) Waiting(readings map[cluster.ContainerID]cluster.Reading) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for id, s := range k.state {
-		if _, runs := readings[id]; s.waiting && !runs {
-			readings[id] = cluster.Reading{State: cluster.ContainerWaiting, Why: s.why, Since: s.since}
-		}
-	}
-}
+func (k *Keeper) Waiting(readings map[cluster.ContainerID]cluster.Reading) { k.shown.waiting(readings) }
 
 func (k *Keeper) run() {
 	defer close(k.done)
@@ -293,7 +264,7 @@ func (k *Keeper) run() {
 		}
 		notices := k.watcher.Wait(time.Until(k.next(lived.Add(Lives))))
 		var in memory.Input
-		for _, n := range k.told() {
+		for _, n := range k.mail.take() {
 			k.takeNews(n, &in)
 		}
 		for _, n := range notices {
@@ -318,9 +289,6 @@ func (k *Keeper) adopt() {
 func (k *Keeper) decide(in memory.Input) {
 	in.Node = &memory.NodeReading{Memory: max(0, k.config.Capacity-k.owner.Remaining()), SwapFree: k.swap.free(),
 		SwapFull: k.swap.full()}
-	if in.Node.SwapFull {
-		k.swapFull.Store(time.Now().UnixNano())
-	}
 	k.deciding.Lock()
 	actions := k.manager.Step(k.config.Clock(), in)
 	k.deciding.Unlock()
@@ -368,7 +336,7 @@ func (k *Keeper) next(at time.Time) time.Time {
 	if due := k.manager.Next(); due != timeline.Never {
 		at = earlier(at, time.Now().Add(due.Sub(k.config.Clock())))
 	}
-	if again := k.holding.again; !again.IsZero() {
+	if again, due := k.holding.next(); due {
 		at = earlier(at, again)
 	}
 	for _, c := range k.kept {
@@ -408,7 +376,7 @@ func (k *Keeper) takeNews(n news, in *memory.Input) {
 		if c, ok := k.kept[n.of.ID]; ok {
 			if n.outcome.Limit > 0 {
 				c.limit = n.outcome.Limit
-				k.noteForKill(c) // also if it cannot be read any more
+				k.shown.read(c) // also if it cannot be read any more
 			}
 			c.deaf = 0
 			k.read(n.of.ID, false, in)
@@ -436,7 +404,7 @@ func (k *Keeper) keep(c *Container, s *memory.Started) {
 	k.kept[c.ID] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: limit,
 		suspended: s.Suspended, due: time.Now(), alert: time.Now().Add(alert)}
 	k.note(c, s.Suspended, memory.Reason{})
-	k.noteForKill(k.kept[c.ID])
+	k.shown.read(k.kept[c.ID])
 	k.byGroup[c.Group] = c.ID
 	k.kept[c.ID].blind = len(k.watcher.Add(c.Group)) == 0
 	k.owner.Go(func() { k.listen(c, s.Envelope, limit) })
@@ -458,9 +426,7 @@ func (k *Keeper) listen(c *Container, e memory.Envelope, limit resource.Amount) 
 }
 
 func (k *Keeper) drop(id cluster.ContainerID) {
-	k.mu.Lock()
-	delete(k.state, id)
-	k.mu.Unlock()
+	k.shown.drop(id)
 	c, ok := k.kept[id]
 	if !ok {
 		return
@@ -512,7 +478,7 @@ func (k *Keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 		Swap: resource.Amount(held.SwapBytes), SwapTraffic: c.traffic, Pressed: pressed,
 		Locked: resource.Amount(held.LockedBytes),
 		Mapped: resource.Amount(mapped), Refaulted: c.refaulted, Worked: c.worked})
-	k.noteForKill(c)
+	k.shown.read(c)
 }
 
 // dispatch hands an action of the memory manager to a goroutine, which calls perform. Only answers to containers that
@@ -585,46 +551,18 @@ func (k *Keeper) logAction(a *memory.Action, was, suspended bool) {
 		a.Kind, "limit", int64(a.Limit), "reason", a.Reason.Words())
 }
 
-// note records the state that people may query, and reports when programs are stopped and when they run again.
+// note notes whether a container is suspended, for people, and reports when programs are stopped and when they run
+// again.
 func (k *Keeper) note(c *Container, suspended bool, why memory.Reason) {
 	k.heldByMemoryNow(c, suspended)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	id := c.ID
-	old, known := k.state[id]
-	s := keptState{suspended: suspended, why: why.Words(), since: time.Now()}
-	if s.locked, s.fullGrown, s.beyond = old.locked, old.fullGrown, old.beyond; known && old.suspended == suspended {
-		s.since = old.since
-	}
-	if suspended && known && old.suspended {
-		s.why = old.why // why it was suspended, not why it grew meanwhile
-	}
-	k.state[id] = s
-}
-
-// noteForKill keeps what says why the kernel kills, if it does: how much memory the programs locked, whether the
-// container has all that it may have, and what it holds beyond that in swap.
-func (k *Keeper) noteForKill(c *kept) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	id, locked, full, beyond := c.container.ID, c.held.LockedBytes, c.limit >= c.envelope.Max, ""
-	if holds := resource.Amount(c.held.InMemory() + c.held.SwapBytes); c.held.SwapBytes > 0 && holds > c.limit {
-		beyond = fmt.Sprintf("it held %s with what was in swap, and could hold %s", resource.FormatMemory(holds),
-			resource.FormatMemory(c.limit))
-	}
-	if s, ok := k.state[id]; ok && (s.locked != locked || s.fullGrown != full || s.beyond != beyond) {
-		s.locked, s.fullGrown, s.beyond = locked, full, beyond
-		k.state[id] = s
-	}
+	k.shown.suspend(c.ID, suspended, why.Words())
 }
 
 // WhyKilled says why the kernel killed in a container a moment ago; empty if that is not known. That swap was removed
 // may not be known: the kernel turns swap on again if it could not turn it off.
 func (k *Keeper) WhyKilled(id cluster.ContainerID) string {
 	const lately = 10 * time.Second
-	k.mu.Lock()
-	s := k.state[id]
-	k.mu.Unlock()
+	s, _ := k.shown.of(id)
 	switch {
 	case s.locked > int64(brim):
 		return fmt.Sprintf("its programs had locked %s, which cannot go to swap",
@@ -635,7 +573,7 @@ func (k *Keeper) WhyKilled(id cluster.ContainerID) string {
 		return "it had all the memory that it may have"
 	case k.swap.removed(lately):
 		return "swap was removed: nothing could go there"
-	case time.Since(time.Unix(0, k.swapFull.Load())) < lately:
+	case k.swap.wasFull(lately):
 		return "nothing could go to swap"
 	}
 	return s.beyond
@@ -650,9 +588,7 @@ func (k *Keeper) AtQuota(id cluster.ContainerID) resource.Amount {
 
 // Describe adds the manager's state to a reading.
 func (k *Keeper) Describe(id cluster.ContainerID, r *cluster.Reading) {
-	k.mu.Lock()
-	s, ok := k.state[id]
-	k.mu.Unlock()
+	s, ok := k.shown.of(id)
 	if !ok {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // What stops a container, and is wanted by no party, is ended by the second audit that finds it. What a party wants
 // stays.
 func TestLeftoversAreEnded(t *testing.T) {
-	suspended := func(k *played, c *Container) { k.state[c.ID] = keptState{suspended: true} }
+	suspended := func(k *played, c *Container) { k.shown.all[c.ID] = keptState{suspended: true} }
 	throttled := func(_ *played, c *Container) { c.keeping = new(keeping) }
 	nothing := func(*played, *Container) {}
 	for _, tt := range []struct {
@@ -66,11 +66,11 @@ func TestLeftoversThatAreWantedAgain(t *testing.T) {
 	if l := k.look(c); !l.bound {
 		t.Error("the bound of its disk is not left over")
 	}
-	k.state[c.ID], c.keeping = keptState{suspended: true}, new(keeping)
+	k.shown.all[c.ID], c.keeping = keptState{suspended: true}, new(keeping)
 	if k.endLeftover(c); c.stance.still != ByMemory|ByBackOff {
 		t.Errorf("it is held by %b", c.stance.still)
 	}
-	k.state[c.ID] = keptState{}
+	k.shown.all[c.ID] = keptState{}
 	if k.endLeftover(c); c.stance.still != ByBackOff {
 		t.Errorf("it is held by %b", c.stance.still)
 	}

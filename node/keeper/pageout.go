@@ -364,28 +364,19 @@ func (k *Keeper) comeBack(ctx context.Context, c *Container) (e memory.Envelope,
 		select {
 		case got := <-admits:
 			if got.refused == nil {
-				k.noWait(c.ID)
+				k.shown.noWait(c.ID)
 				return e, nil
 			}
-			k.wait(c.ID, fmt.Errorf("waits for its memory, which was paged out: %w", got.refused))
+			k.shown.wait(c.ID, fmt.Errorf("waits for its memory, which was paged out: %w", got.refused))
 		case <-ctx.Done():
 			return e, ctx.Err()
 		}
 		select {
 		case <-time.After(askAgain):
 		case <-ctx.Done():
-			k.noWait(c.ID)
+			k.shown.noWait(c.ID)
 			return e, ctx.Err()
 		}
-	}
-}
-
-// noWait records that a container does not wait for memory any more.
-func (k *Keeper) noWait(id cluster.ContainerID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if s, ok := k.state[id]; ok && s.waiting {
-		delete(k.state, id)
 	}
 }
 

@@ -127,7 +127,7 @@ func (k *Keeper) takeChange(n news, in *memory.Input) {
 	in.Changed = append(in.Changed, *n.changed)
 	if c, ok := k.kept[n.changed.Container]; ok {
 		c.envelope = *n.changed
-		k.noteForKill(c)
+		k.shown.read(c)
 	}
 	n.answer <- nil
 }

@@ -30,6 +30,7 @@ type gauge struct {
 	none    bool          // no device was in use at the last read
 	total   atomic.Int64  // size of the swap at the last read, bytes
 	shrank  atomic.Int64  // when it was last seen to have become less, ns
+	filled  atomic.Int64  // when it was last seen full, ns
 	saved   chan struct{} // closed when everything is counted and saved
 	// The use of all groups, and the part of it that containers do not use; nil if that cannot be read.
 	all, apart *cgroup.Gauge
@@ -88,7 +89,16 @@ func (g *gauge) free() resource.Amount {
 
 // full reports whether the devices have so little room left that the kernel may kill at the programs' next page faults.
 func (g *gauge) full() bool {
-	return !g.failed && g.takes < memory.SwapReserve(g.config.Capacity)
+	is := !g.failed && g.takes < memory.SwapReserve(g.config.Capacity)
+	if is {
+		g.filled.Store(time.Now().UnixNano())
+	}
+	return is
+}
+
+// wasFull reports whether swap was full lately.
+func (g *gauge) wasFull(lately time.Duration) bool {
+	return time.Since(time.Unix(0, g.filled.Load())) < lately
 }
 
 // read samples the machine. An unknown amount counts as no room.
