@@ -108,7 +108,7 @@ const (
 
 // Enrol begins an application. It lasts until its results are collected, it is cancelled, or ctx ends.
 func Enrol(ctx context.Context, c ApplicationConfig) (*Application, error) {
-	a := &Application{link: link{c.HTTP, c.Base, cmp.Or(c.Away, DefaultAway)}, enrolment: c.Enrolment, attach: c.Attach,
+	a := &Application{link: linkTo(c.HTTP, c.Base, c.Away), enrolment: c.Enrolment, attach: c.Attach,
 		changed: make(chan struct{}), enrolling: make(turn, 1), collecting: make(turn, 1)}
 	if c.HTTP == nil {
 		a.link = socketLink(c.Socket, c.Pool, c.Away)

@@ -113,7 +113,7 @@ type Executor struct {
 // refuses the executor, or has been away for too long.
 func (e *Executor) Run(ctx context.Context) error {
 	e.link = socketLink(e.Socket, e.Pool, e.Away)
-	defer e.link.http.CloseIdleConnections()
+	defer e.link.close()
 	defer e.forgetAll()
 	var done *Report
 	var result, printed []byte

@@ -35,9 +35,17 @@ func socketLink(socket, pool string, away time.Duration) link {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
-	return link{&http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}},
-		"http://bellows/v1/pools/" + pool, cmp.Or(away, DefaultAway)}
+	return linkTo(&http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}},
+		"http://bellows/v1/pools/"+pool, away)
 }
+
+// linkTo is a link to a pool at a URL.
+func linkTo(client *http.Client, base string, away time.Duration) link {
+	return link{client, base, cmp.Or(away, DefaultAway)}
+}
+
+// close closes its connections once they are idle.
+func (l link) close() { l.http.CloseIdleConnections() }
 
 // patiently tries again what fails because the daemon is away. What the daemon answers, even an error, is final. The
 // first failure may come late: of a message that waited for its answer, or after a time in which the machine stood

@@ -3,6 +3,7 @@ package architecture
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -83,9 +84,19 @@ func load(t *testing.T) []pkg {
 	}
 }
 
+// names returns n fields of a struct.
+func names(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, "f%d int; ", i)
+	}
+	return out.String()
+}
+
 // TestRules breaks each rule once.
 func TestRules(t *testing.T) {
 	const doc = "// Package p is an example.\n"
+	part := doc + "package heap\ntype A struct { B; b, c B; d *B }\ntype B struct { " + names(13) + "}\n"
 	ours := func(path string) string { return `import "` + module + "/" + path + `"` }
 	for _, c := range []struct {
 		name, path, text string
@@ -115,13 +126,21 @@ func TestRules(t *testing.T) {
 		{"demo as a library", "live", doc + "package live\n" + ours("cmd/bellows/internal/demo"),
 			"imports cmd/bellows/internal/demo"},
 		{"command wires", "cmd/bellows", doc + "package main\n" + ours("sim") + "\n" + ours("live"), ""},
-		{"many fields", "core/heap", doc + "package heap\ntype A struct { " + strings.Repeat("a, b, c, d, e int; ", 5) +
-			"f int }", "A has 26 fields"},
+		{"many fields", "core/heap", doc + "package heap\ntype A struct { " + names(26) + "}", "A has 26 fields"},
 		{"many fields of a nested struct", "core/heap", doc + "package heap\ntype A struct { B; b, c B; D[int] }\n" +
-			"type B struct { " + strings.Repeat("a, b, c, d int; ", 2) + "}\ntype D[T any] struct { a, b T }",
-			"A has 26 fields"},
-		{"a part with methods", "core/heap", doc + "package heap\ntype A struct { B; b, c B; d *B }\ntype B struct { " +
-			strings.Repeat("a, b, c, d int; ", 3) + "}\nfunc (*B) do() {}", ""},
+			"type B struct { " + names(8) + "}\ntype D[T any] struct { a, b T }", "A has 26 fields"},
+		{"many fields of a struct without a name", "core/heap", doc + "package heap\ntype A struct { a, b struct { " +
+			names(13) + "} }", "core/heap/x.go:3: A has 26 fields"},
+		{"a part with methods", "core/heap", part + "func (b *B) do() int { return b.f1 }\n" +
+			"func newB() (*B, error) { return &B{f1: 1}, nil }\nvar a = A{b: B{}}", ""},
+		{"a part that others read", "core/heap", part + "func (*B) do() {}\nfunc (a *A) do() int { return a.b.f1 }",
+			"A has 40 fields"},
+		{"a part that others read as their own", "core/heap", part + "func (*B) do() {}\nvar a A\nvar x = a.f1",
+			"A has 40 fields"},
+		{"a part that others make", "core/heap", part + "func (*B) do() {}\nfunc f(a *A) { a.b = B{f1: 1} }",
+			"A has 40 fields"},
+		{"a noun", "core/heap", strings.ReplaceAll(part, "f", "F") + "func (B) do() {}\nfunc f(a *A) int { return a.b.F1 }",
+			""},
 		{"a row for a narrow type", "live/api", doc + "package api\ntype Task struct{}", "remove the row"},
 		{"library in the core", "core/timeline", doc + "package timeline\nimport \"github.com/spf13/cobra\"",
 			"standard library only"},
@@ -252,9 +271,14 @@ func TestTable(t *testing.T) {
 		}
 		above = append(above, f.path)
 	}
-	for _, f := range slices.Concat(folders, narrower, tests, wide) {
+	for _, f := range slices.Concat(folders, narrower, tests) {
 		if f.reason == "" {
 			t.Errorf("%s: has no reason", f.path)
+		}
+	}
+	for _, w := range wide {
+		if w.reason == "" || w.most <= mostFields {
+			t.Errorf("%s: has no reason, or no more fields than any type may have", w.path)
 		}
 	}
 	for _, f := range narrower {

@@ -48,8 +48,10 @@ func (c *checker) failf(format string, operands ...any) {
 	c.broken = append(c.broken, c.pkg.path+": "+fmt.Sprintf(format, operands...))
 }
 
-func (c *checker) at(n ast.Node) string {
-	p := c.set.Position(n.Pos())
+func (c *checker) at(n ast.Node) string { return c.position(n.Pos()) }
+
+func (c *checker) position(at token.Pos) string {
+	p := c.set.Position(at)
 	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
 }
 

@@ -220,14 +220,55 @@ var (
 		"Truncate", "WriteFile"}
 )
 
-// wide has the types that may have more than mostFields fields, and why.
-var wide = []folder{
-	{"live/api.PoolDetail", nil,
+// wide has the types that may have more than mostFields fields, how many, and why.
+var wide = []wideType{
+	{"live/api.PoolDetail", 39,
 		"what a person sees of a pool, in documents that stay flat"},
-	{"live/api.Task", nil,
+	{"live/api.Task", 36,
 		"as live/api.PoolDetail, of a run of a task"},
-	{"live/api.TaskUsage", nil,
+	{"live/api.TaskUsage", 29,
 		"as live/api.PoolDetail, of what a run used: two sets of the same rates"},
+	{"door/cli/simulate.simulationJSON", 28,
+		"as live/api.PoolDetail, of a simulation"},
+	{"cmd/bellows/internal/demo.Part", 30,
+		"as live/api.PoolDetail, of a demonstration: two runs with the same numbers"},
+	{"cmd/bellows/internal/machine.upOptions", 30,
+		"a field is a flag or a setting of a daemon, which one table describes"},
+	{"cmd/bellows/internal/top.state", 45,
+		"all that the screen shows, and a key changes: each picture is a function of it"},
+	{"core/book.Snapshot", 42,
+		"all that an engine knows: one event changes many parts, which a twin made anew compares as a whole"},
+	{"core/book.JobState", 27,
+		"as core/book.Snapshot, of a job"},
+	{"core/memory.Manager", 32,
+		"all that a memory loop knows of a node: one reading changes many parts, which an oracle compares as a whole"},
+	{"core/memory.container", 66,
+		"as core/memory.Manager, of a container"},
+	{"core/policy.bellows", 40,
+		"a policy that combines mechanisms, whose lists it goes through in one loop"},
+	{"core/policy.prophet", 35,
+		"as core/policy.bellows"},
+	{"core/policy/ecs.Leveler", 37,
+		"as core/policy.bellows"},
+	{"core/policy/ecs.ecs", 39,
+		"as core/policy.bellows"},
+	{"core/policy/mira.mira", 30,
+		"as core/policy.bellows"},
+	{"live.Driver", 43,
+		"what its loop has to record, and what keeps it from working: each kind of event adds to them"},
+	{"sim.run", 44,
+		"a simulated cluster: each kind of event changes many parts"},
+	{"sim.job", 27,
+		"as sim.run, of a job"},
+	{"sim.task", 30,
+		"as sim.run, of a task"},
+}
+
+// wideType is a type with more than mostFields fields.
+type wideType struct {
+	path   string
+	most   int
+	reason string
 }
 
 // vague are names that do not say what a package is for.

@@ -21,23 +21,22 @@ type Adopted struct {
 // Adopt takes over a container that an earlier keeper had, and brings it to what its record says. The keeper does not
 // work yet; what it reports of the container comes after Watch.
 func (k *Keeper) Adopt(c *Container, r Record) Adopted {
-	c.stillness.quiet = true
-	if c.record.Record = r; r.WasResized() {
+	c.stillness.hush()
+	if c.record.adopt(r); r.WasResized() {
 		k.adoptSize(c)
 	}
 	k.adoptHold(c)
 	k.adoptOut(c)
 	k.found = append(k.found, news{started: found(k.closed, c), of: c})
 	bound, how := k.adoptBound(c)
-	a := Adopted{Hold: c.stance.engine, Out: c.outing.wanted, Left: c.Out(), Bound: bound, Detail: how}
-	k.heldByMemoryNow(c, c.stance.still&ByMemory != 0)
-	a.By, c.stillness.quiet = c.stillness.told, false
-	return a
+	k.heldByMemoryNow(c, c.Stopped()&ByMemory != 0)
+	return Adopted{By: c.stillness.tells(), Hold: c.Held(), Out: c.outing.wants(), Left: c.Out(), Bound: bound,
+		Detail: how}
 }
 
 // Watch stays with a container that was adopted, as long as what was found in force needs that.
 func (k *Keeper) Watch(c *Container) {
-	if c.outing.moving {
+	if c.outing.moves() {
 		k.owner.Go(func() { k.moveMemory(c) })
 	}
 	if bound := c.Recorded().Bound; bound != (cluster.Bound{}) {
@@ -55,8 +54,8 @@ func found(ctx context.Context, c *Container) *memory.Started {
 	s := &memory.Started{Envelope: c.envelope(), Out: c.isOut()}
 	frozen, _ := c.Group.Frozen()
 	if s.Suspended = frozen && s.Class == cluster.Flex && c.Held().By == 0 && !s.Out; s.Suspended {
-		c.stance.still |= ByMemory
-		c.stood.note(&c.stance, c.Group)
+		c.posture.adopt(func(s *stance) { s.still |= ByMemory })
+		c.posture.note(c.Group)
 	} else {
 		_ = c.change(ctx, func(*stance) {}) // If that fails, the audit finds it.
 	}

@@ -100,12 +100,9 @@ func (k *Keeper) auditStillness(there map[cluster.ContainerID]*Container) {
 
 // leveledFor reports whether leveling should have ended its hold of a container some time before now. It does not
 // wait for a change that is under way.
-func (c *Container) leveledFor(now timeline.Time, by time.Duration) bool {
-	if !c.changing.TryLock() {
-		return false
-	}
-	defer c.changing.Unlock()
-	return c.stance.engine.Overdue(now, by)
+func (c *Container) leveledFor(now timeline.Time, by time.Duration) (is bool) {
+	c.posture.look(func(s *stance) { is = s.engine.Overdue(now, by) })
+	return is
 }
 
 // leftover is what a container's stance, or the kernel, does to it although no party wants that any more. A change of
@@ -128,7 +125,7 @@ func (k *Keeper) leftoverOf(c *Container, s *stance) (l leftover) {
 	}
 	c.ordering.Lock()
 	defer c.ordering.Unlock()
-	if !c.orders.busy && c.keeping == nil {
+	if !c.orders.underWay() && c.keeping == nil {
 		l.still |= s.still & ByBackOff
 		l.bound = s.disk.Device != "" && s.disk.Rate != cgroup.Unlimited()
 	}
@@ -151,18 +148,16 @@ func (k *Keeper) auditStances(there map[cluster.ContainerID]*Container) {
 }
 
 // look returns what is left over of a container. It does not wait for what is under way.
-func (k *Keeper) look(c *Container) leftover {
+func (k *Keeper) look(c *Container) (l leftover) {
 	if !c.acting.TryLock() {
 		return leftover{}
 	}
 	defer c.acting.Unlock()
-	if !c.changing.TryLock() {
-		return leftover{}
-	}
-	defer c.changing.Unlock()
-	l := k.leftoverOf(c, &c.stance)
-	requested, _ := c.Group.Frozen()
-	l.frozen = requested && !c.stance.held()
+	c.posture.look(func(s *stance) {
+		l = k.leftoverOf(c, s)
+		requested, _ := c.Group.Frozen()
+		l.frozen = requested && !s.held()
+	})
 	return l
 }
 

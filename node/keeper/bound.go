@@ -118,9 +118,7 @@ func diskLimit(device string, b cluster.Bound) cgroup.DiskLimit {
 
 // kernelBounds reports whether the kernel alone keeps a container within a bound.
 func (c *Container) kernelBounds(b cluster.Bound) bool {
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	is := c.stance.disk
+	is := c.posture.now().disk
 	return c.Group.BoundsAll() && is.Device != "" && is == diskLimit(is.Device, b)
 }
 
@@ -154,7 +152,7 @@ func (k *Keeper) adoptBound(c *Container) (b cluster.Bound, detail string) {
 	if r.Device == "" && r.Bound == (cluster.Bound{}) {
 		return cluster.Bound{}, ""
 	}
-	c.stance.disk.Device = r.Device
+	c.posture.adopt(func(s *stance) { s.disk.Device = r.Device })
 	detail, err := k.impose(c, r.Bound)
 	if err != nil {
 		k.log.Warn("cannot continue the throttle of a container that was found, lifting it", "container", c.ID, "error", err)

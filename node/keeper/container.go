@@ -25,14 +25,9 @@ type Setup struct {
 // Container is a control group with an envelope and a stance.
 type Container struct {
 	Setup
-	acting sync.Mutex // one action of the memory manager at a time
-	ear    newest     // which notices are requested: see Keeper.listen
-	// stance is changed with changing locked, by the method change.
-	changing sync.Mutex
-	stance   stance
-	stood    stood
-	// breathing says that a goroutine lets it breathe while the engine holds it; changed with changing locked.
-	breathing bool
+	acting  sync.Mutex // one action of the memory manager at a time
+	ear     newest     // which notices are requested: see Keeper.listen
+	posture *posture
 
 	record recorded
 	// ordering guards the orders that have not been carried out, and the next three.
@@ -53,8 +48,7 @@ type Container struct {
 
 // NewContainer returns a container that no party has stopped.
 func NewContainer(s Setup) *Container {
-	return &Container{Setup: s, stance: stance{grant: s.Grant, mostCPU: s.Envelope.MostCPU},
-		stood: stood{share: s.Grant[resource.CPU]}}
+	return &Container{Setup: s, posture: newPosture(&s)}
 }
 
 // envelope returns what the memory manager may do with the container, as it was when the keeper got it.

@@ -52,6 +52,15 @@ type overstay struct {
 	timer *time.Timer // sets it in time
 }
 
+// late notes that it may.
+func (o *overstay) late() { o.is = true }
+
+// take reports whether it may, which is looked into then.
+func (o *overstay) take() (is bool) {
+	is, o.is = o.is, false
+	return is
+}
+
 // expect calls late after a time, in place of the call before.
 func (o *overstay) expect(after time.Duration, late func()) {
 	if o.timer != nil {
@@ -68,7 +77,7 @@ func (k *Keeper) overdue(c *Container) {
 	default:
 	}
 	c.ordering.Lock()
-	c.leveled.is = true
+	c.leveled.late()
 	c.ordering.Unlock()
 	k.attend(c)
 }
@@ -115,19 +124,7 @@ func (k *Keeper) bringHold(c *Container, h cluster.Hold) error {
 // beginsToBreathe reports whether the programs of a held container send heartbeats, and no goroutine lets it breathe
 // yet.
 func (c *Container) beginsToBreathe() bool {
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	begins := c.Envelope.HeartbeatTimeout > 0 && !c.breathing
-	c.breathing = c.breathing || begins
-	return begins
-}
-
-// stopsBreathing reports whether the engine no longer holds a container, so that its goroutine for breaths can end.
-func (c *Container) stopsBreathing() bool {
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	c.breathing = c.stance.engine.By != 0
-	return !c.breathing
+	return c.Envelope.HeartbeatTimeout > 0 && c.posture.breathe()
 }
 
 // breatheWhileHeld lets a container run for a moment, again and again, so that its programs can send heartbeats, for
@@ -146,7 +143,7 @@ func (k *Keeper) breatheWhileHeld(c *Container) {
 			k.log.Warn("cannot let a paused container breathe", "container", c.ID, "error", err)
 		}
 	}
-	for k.stays(c, timeout/4) && !c.stopsBreathing() {
+	for k.stays(c, timeout/4) && !c.posture.rest() {
 		breathe(true)
 		k.stays(c, k.config.Memory.BreathOf(timeout))
 		breathe(false)
@@ -166,11 +163,7 @@ func (k *Keeper) stays(c *Container, d time.Duration) bool {
 }
 
 // Held returns the hold by which the engine has stopped the container.
-func (c *Container) Held() cluster.Hold {
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	return c.stance.engine
-}
+func (c *Container) Held() cluster.Hold { return c.posture.now().engine }
 
 // heldByEngine is the change that stops a container for holders of the engine; with none it ends their hold.
 func (c *Container) heldByEngine(h cluster.Hold) func(*stance) {
@@ -200,6 +193,20 @@ type stillness struct {
 	memory bool // the memory manager has stopped it
 	told   cluster.Holders
 	quiet  bool // nothing is reported yet: the inventory will report it
+}
+
+// hush has nothing reported until tells, which returns what would have been reported.
+func (s *stillness) hush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = true
+}
+
+func (s *stillness) tells() cluster.Holders {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = false
+	return s.told
 }
 
 // tell reports for which holders the container is stopped, if that has changed.
@@ -250,7 +257,7 @@ func (k *Keeper) heldByMemoryNow(c *Container, is bool) {
 // request to end.
 func (k *Keeper) Wake(c *Container) {
 	c.ordering.Lock()
-	ordered := c.orders.busy || c.keeping != nil
+	ordered := c.orders.underWay() || c.keeping != nil
 	c.ordering.Unlock()
 	if c.Envelope.Class != cluster.Flex && !ordered && c.Held().By == 0 && !c.isOut() {
 		return

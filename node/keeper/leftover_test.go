@@ -32,13 +32,13 @@ func TestLeftoversAreEnded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			k := play(t, new(cgroup.Group), new(cgroup.Group))
 			c := k.add(new(cgroup.Group), cluster.Envelope{})
-			c.stance.still = tt.is
+			c.posture.stance.still = tt.is
 			tt.wants(k, c)
 			for audit, want := range []Party{tt.is, tt.stays, tt.stays} {
 				k.auditStances(map[cluster.ContainerID]*Container{c.ID: c})
 				k.work.Wait()
-				if c.stance.still != want {
-					t.Errorf("after audit %d it is held by %04b, want %04b", audit, c.stance.still, want)
+				if c.posture.stance.still != want {
+					t.Errorf("after audit %d it is held by %04b, want %04b", audit, c.posture.stance.still, want)
 				}
 			}
 			if mended := k.mended.Load(); mended == 0 != (tt.is == tt.stays) {
@@ -53,7 +53,7 @@ func TestLeftoversAreEnded(t *testing.T) {
 func TestLeftoversThatAreWantedAgain(t *testing.T) {
 	k := play(t, new(cgroup.Group), new(cgroup.Group))
 	c := k.add(new(cgroup.Group), cluster.Envelope{})
-	c.stance.still = ByMemory | ByBackOff
+	c.posture.stance.still = ByMemory | ByBackOff
 	c.acting.Lock()
 	if l := k.look(c); l != (leftover{}) {
 		t.Errorf("while the memory manager acts %+v is left over", l)
@@ -62,17 +62,17 @@ func TestLeftoversThatAreWantedAgain(t *testing.T) {
 	if l := k.look(c); l.still != ByMemory|ByBackOff {
 		t.Errorf("%+v is left over", l)
 	}
-	c.stance.disk = cgroup.DiskLimit{Device: "8:0", Rate: cgroup.At(1 << 20)}
+	c.posture.stance.disk = cgroup.DiskLimit{Device: "8:0", Rate: cgroup.At(1 << 20)}
 	if l := k.look(c); !l.bound {
 		t.Error("the bound of its disk is not left over")
 	}
 	k.shown.all[c.ID], c.keeping = keptState{suspended: true}, new(keeping)
-	if k.endLeftover(c); c.stance.still != ByMemory|ByBackOff {
-		t.Errorf("it is held by %b", c.stance.still)
+	if k.endLeftover(c); c.posture.stance.still != ByMemory|ByBackOff {
+		t.Errorf("it is held by %b", c.posture.stance.still)
 	}
 	k.shown.all[c.ID] = keptState{}
-	if k.endLeftover(c); c.stance.still != ByBackOff {
-		t.Errorf("it is held by %b", c.stance.still)
+	if k.endLeftover(c); c.posture.stance.still != ByBackOff {
+		t.Errorf("it is held by %b", c.posture.stance.still)
 	}
 }
 
@@ -87,8 +87,8 @@ func TestThrottleEndsOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept.full = true
-	c.stance.still = ByBackOff
-	if err := k.lift(c); err != nil || c.stance.still != 0 || kept.text != "" || c.Recorded() != (Record{}) {
-		t.Errorf("%v: held by %04b, %+v, %s", err, c.stance.still, c.Recorded(), kept.text)
+	c.posture.stance.still = ByBackOff
+	if err := k.lift(c); err != nil || c.posture.stance.still != 0 || kept.text != "" || c.Recorded() != (Record{}) {
+		t.Errorf("%v: held by %04b, %+v, %s", err, c.posture.stance.still, c.Recorded(), kept.text)
 	}
 }

@@ -29,6 +29,15 @@ type outing struct {
 	stop   context.CancelFunc // of the move under way, nil if there is none
 }
 
+// adopt takes over a move that an earlier keeper has begun.
+func (o *outing) adopt(want bool) { o.wanted, o.moving = want, true }
+
+// wants reports whether the memory is to be out.
+func (o *outing) wants() bool { return o.wanted }
+
+// moves reports whether a goroutine moves the memory, or is to.
+func (o *outing) moves() bool { return o.moving }
+
 // order takes the newest order, which ends a move the other way, and reports whether a goroutine moves the memory
 // already.
 func (o *outing) order(want bool) (moving bool) {
@@ -59,11 +68,7 @@ func (o *outing) end(was bool) bool {
 var errOut = errors.New("its memory is being paged out")
 
 // isOut reports whether the memory of c is out, or on its way out or back.
-func (c *Container) isOut() bool {
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	return c.stance.still&ByOut != 0
-}
+func (c *Container) isOut() bool { return c.posture.now().still&ByOut != 0 }
 
 // wantOut orders that the memory of a container be out, or not. The hold that wants it is recorded already.
 func (k *Keeper) wantOut(c *Container, want bool) {
@@ -337,8 +342,8 @@ func (k *Keeper) adoptOut(c *Container) {
 	if !c.Recorded().Out {
 		return
 	}
-	c.stance.still |= ByOut
-	c.outing.wanted, c.outing.moving = c.stance.engine.PageOut, true
+	c.posture.adopt(func(s *stance) { s.still |= ByOut })
+	c.outing.adopt(c.Held().PageOut)
 }
 
 // out hands a container over to the goroutine that moves its memory, or notifies the memory manager of its limit, and

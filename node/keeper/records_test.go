@@ -70,12 +70,12 @@ func TestPageOutKeepsItsRecord(t *testing.T) {
 func TestStoodBound(t *testing.T) {
 	c := NewContainer(Setup{Group: new(cgroup.Group)})
 	s := stance{disk: cgroup.DiskLimit{Device: "8:0", Rate: cgroup.At(5)}}
-	c.stood.note(&s, c.Group)
+	c.posture.stood.note(&s, c.Group)
 	if _, bound := c.SuspendedFor(); bound != 5 {
 		t.Errorf("bound %d", bound)
 	}
 	s.disk.Rate = cgroup.Unlimited()
-	c.stood.note(&s, c.Group)
+	c.posture.stood.note(&s, c.Group)
 	if _, bound := c.SuspendedFor(); bound != 0 {
 		t.Errorf("bound %d after its end", bound)
 	}

@@ -155,27 +155,16 @@ func supported(err error) error {
 
 // change changes the stance of a container and carries it out. If that fails, the stance is what it was.
 func (c *Container) change(ctx context.Context, how func(*stance)) error {
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	was := c.stance
-	how(&c.stance)
-	err := c.stance.carryOut(ctx, c.Group, was)
-	if err != nil {
-		c.stance = was
-	}
-	c.stood.note(&c.stance, c.Group)
-	return err
+	return c.posture.change(ctx, c.Group, how)
 }
 
 // hasten begins a change of stance that is about to be made, unless another one is under way.
 func (c *Container) hasten(ctx context.Context, how func(*stance)) {
-	if !c.changing.TryLock() {
-		return
-	}
-	defer c.changing.Unlock()
-	s := c.stance
-	how(&s)
-	s.hasten(ctx, c.Group)
+	c.posture.look(func(s *stance) {
+		next := *s
+		how(&next)
+		next.hasten(ctx, c.Group)
+	})
 }
 
 // Stop stops the programs for a party.
@@ -221,18 +210,14 @@ func (c *Container) Busy() bool {
 }
 
 // Stopped returns the parties that have stopped the container.
-func (c *Container) Stopped() Party {
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	return c.stance.still
-}
+func (c *Container) Stopped() Party { return c.posture.now().still }
 
 // SuspendedFor returns how long the container has stood still until now, since this keeper has it, and the bound on its
 // disk, bytes per second for reads and for writes each; 0 is no bound.
-func (c *Container) SuspendedFor() (total time.Duration, bound int64) { return c.stood.read() }
+func (c *Container) SuspendedFor() (total time.Duration, bound int64) { return c.posture.stoodStill() }
 
 // CPU returns the CPU that the container is granted now, millicores: its weight, and its quota unless it may use more.
-func (c *Container) CPU() resource.Amount { return c.stood.granted() }
+func (c *Container) CPU() resource.Amount { return c.posture.granted() }
 
 // Rest is how a container is to be while it has no keeper, or before it has one.
 type Rest struct {

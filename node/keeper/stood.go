@@ -19,6 +19,8 @@ type stood struct {
 	share resource.Amount // of CPU, granted
 }
 
+func stoodWith(grant resource.Vector) stood { return stood{share: grant[resource.CPU]} }
+
 // note takes in the stance that a container has from now on. Without a freezer and a CPU controller, the container
 // does not stand still.
 func (s *stood) note(of *stance, g *cgroup.Group) {

@@ -15,8 +15,35 @@ import (
 // orders is what is wanted of a container, with the versions of that which have not been answered.
 type orders struct {
 	want cluster.Want
-	open [cluster.NumWantFields][]cluster.DecisionID
+	open versions
 	busy bool // a goroutine carries them out
+}
+
+type versions [cluster.NumWantFields][]cluster.DecisionID
+
+func (o *orders) add(f cluster.WantField, d *cluster.Decision) {
+	o.want.Set(d)
+	o.open[f] = append(o.open[f], d.ID)
+}
+
+// begin notes that a goroutine carries them out from now on, unless one does.
+func (o *orders) begin() (begins bool) {
+	begins = !o.busy
+	o.busy = true
+	return begins
+}
+
+// underWay reports whether a goroutine carries them out.
+func (o *orders) underWay() bool { return o.busy }
+
+// take returns what is to be carried out. If that is nothing, and there is not more to do, its goroutine ends.
+func (o *orders) take(more bool) (want cluster.Want, open versions, ok bool) {
+	open, ok = o.open, more
+	for f := range open {
+		ok = ok || len(open[f]) > 0
+	}
+	o.open, o.busy = versions{}, ok
+	return o.want, open, ok
 }
 
 // inOrder are the fields of a Want as they are carried out. A bound takes effect at once; a container that waits for
@@ -30,8 +57,7 @@ func (k *Keeper) Order(c *Container, o cluster.Order) {
 		return
 	}
 	c.ordering.Lock()
-	c.orders.want.Set(&o.Decision)
-	c.orders.open[f] = append(c.orders.open[f], o.ID)
+	c.orders.add(f, &o.Decision)
 	c.ordering.Unlock()
 	k.attend(c)
 }
@@ -39,37 +65,31 @@ func (k *Keeper) Order(c *Container, o cluster.Order) {
 // attend begins a goroutine that carries out what is wanted of a container, unless one does.
 func (k *Keeper) attend(c *Container) {
 	c.ordering.Lock()
-	busy := c.orders.busy
-	c.orders.busy = true
+	begins := c.orders.begin()
 	c.ordering.Unlock()
-	if !busy {
+	if begins {
 		k.owner.Go(func() { k.carryOut(c) })
 	}
 }
 
 // take returns what is wanted of a container, with the versions that are to be answered. ok is false if nothing is to
 // be done.
-func (c *Container) take() (o orders, ok bool) {
+func (c *Container) take() (want cluster.Want, open versions, ok bool) {
 	c.ordering.Lock()
 	defer c.ordering.Unlock()
-	o, ok = c.orders, c.leveled.is
-	for f := range o.open {
-		ok = ok || len(o.open[f]) > 0
-	}
-	c.orders.open, c.orders.busy, c.leveled.is = [cluster.NumWantFields][]cluster.DecisionID{}, ok, false
-	return o, ok
+	return c.orders.take(c.leveled.take())
 }
 
 // carryOut brings a container into the state that is wanted of it, one field after another, and answers the versions.
 // Each field is answered by itself: a size that cannot be had changes nothing of a hold.
 func (k *Keeper) carryOut(c *Container) {
-	for o, ok := c.take(); ok; o, ok = c.take() {
+	for want, open, ok := c.take(); ok; want, open, ok = c.take() {
 		for _, f := range inOrder {
-			last := len(o.open[f]) - 1
+			last := len(open[f]) - 1
 			if last < 0 {
 				continue
 			}
-			for _, id := range o.open[f][:last] {
+			for _, id := range open[f][:last] {
 				k.owner.Report(cluster.Event{Kind: cluster.DecisionSuperseded, Task: c.ID.Task, Run: c.ID.Run, Decision: id})
 			}
 			select {
@@ -77,12 +97,12 @@ func (k *Keeper) carryOut(c *Container) {
 				return // Its end answers the orders. A frozen process would not see that it is to end.
 			default:
 			}
-			detail, err := k.bring(c, f, &o.want)
+			detail, err := k.bring(c, f, &want)
 			if k.closed.Err() != nil {
 				return // The next keeper finds the record.
 			}
 			if !errors.Is(err, cgroup.ErrGone) { // its end answers the order
-				k.owner.Answer(c.ID, o.open[f][last], detail, err)
+				k.owner.Answer(c.ID, open[f][last], detail, err)
 			}
 		}
 		k.endLeveling(c)
@@ -155,32 +175,44 @@ func RecordOf(f Records) (r Record, err error) {
 // recorded is the record of a container, in memory and in its Records.
 type recorded struct {
 	mu sync.Mutex
-	Record
+	is Record
 }
 
-// Recorded returns the record of the container.
-func (c *Container) Recorded() Record {
-	c.record.mu.Lock()
-	defer c.record.mu.Unlock()
-	return c.record.Record
+// adopt takes over the record that an earlier keeper left.
+func (r *recorded) adopt(is Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.is = is
+}
+
+func (r *recorded) get() Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.is
 }
 
 // put changes the record. If that fails, the record is as before.
-func (c *Container) put(how func(*Record)) (err error) {
-	c.record.mu.Lock()
-	defer c.record.mu.Unlock()
-	next := c.record.Record
+func (r *recorded) put(in Records, how func(*Record)) (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := r.is
 	how(&next)
 	switch next {
-	case c.record.Record:
+	case r.is:
 		return nil
 	case Record{}:
-		err = c.Records.Remove()
+		err = in.Remove()
 	default:
-		err = c.Records.Put(&next)
+		err = in.Put(&next)
 	}
 	if err == nil {
-		c.record.Record = next
+		r.is = next
 	}
 	return err
 }
+
+// Recorded returns the record of the container.
+func (c *Container) Recorded() Record { return c.record.get() }
+
+// put changes the record. If that fails, the record is as before.
+func (c *Container) put(how func(*Record)) error { return c.record.put(c.Records, how) }
