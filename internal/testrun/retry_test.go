@@ -60,7 +60,7 @@ func TestRetry(t *testing.T) {
 			}
 			ledger := filepath.Join(t.TempDir(), "ledger")
 			var out strings.Builder
-			code := execute(t.Context(), []string{"--", "-count=1", "-vet=off", "./..."}, &out, &out, ledger)
+			code := execute(t.Context(), []string{"--", "-count=1", "./..."}, &out, &out, ledger)
 			if code != c.code || !strings.Contains(out.String(), c.end) || !strings.Contains(out.String(), c.retried) ||
 				strings.Contains(out.String(), "once more") != (c.retried != "") {
 				t.Errorf("exit code %d, want %d, and output\n%swant %q and\n%s", code, c.code, out.String(), c.retried, c.end)
@@ -96,7 +96,7 @@ func TestSeed(t *testing.T) {
 	for _, seed := range []string{given, "7"} {
 		t.Setenv("WANT", seed)
 		var out strings.Builder
-		if code := execute(t.Context(), []string{"--", "-count=1", "-vet=off", "./..."}, &out, &out, ""); code != 0 {
+		if code := execute(t.Context(), []string{"--", "-count=1", "./..."}, &out, &out, ""); code != 0 {
 			t.Errorf("seed %s: exit code %d\n%s", seed, code, out.String())
 		}
 		t.Setenv(propertySeed, "7")
