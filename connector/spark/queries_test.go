@@ -58,9 +58,8 @@ func (m *machine) driver(name, jar string) *driver {
 	}
 	cmd := exec.CommandContext(m.t.Context(), m.python, program)
 	cmd.Dir = m.dir // Spark makes folders there.
-	// Programs are short: their JVMs need not optimise.
 	cmd.Env = append(m.pythonEnv(), "PYSPARK_SUBMIT_ARGS=--jars "+jar+
-		" --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir="+m.dir+"' pyspark-shell")
+		" --driver-java-options '"+quick+" -XX:+UseSerialGC -Djava.io.tmpdir="+m.dir+"' pyspark-shell")
 	cmd.Stderr = log
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -283,6 +282,7 @@ var settings = []map[string]any{
 // Queries of several applications find the rows that a Spark of its own finds, although executors change hands during
 // each of them: the applications share two, and another one takes an executor once a second.
 func TestSparkQueries(t *testing.T) {
+	beside(t)
 	m := begin(t)
 	names, numbers, orders := []string{"a", "b"}, []int{1, 9, 15, 18, 21}, 2000
 	if *long {

@@ -16,6 +16,7 @@ import (
 // between stages, and are divided among stages as the pool does it, none of them idle beside a task, and no patience
 // ends while a container is stopped: see scala-test, which is compiled as the connector is.
 func TestSession(t *testing.T) {
+	beside(t)
 	home := pyspark(t)
 	i, err := spark.Find(t.Context(), home)
 	if err != nil {
@@ -36,7 +37,7 @@ func TestSession(t *testing.T) {
 	jars, classes := filepath.Join(home, "jars", "*"), t.TempDir()
 	run := func(args ...string) {
 		t.Helper()
-		out, err := exec.CommandContext(t.Context(), j.Path, args...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), j.Path, append([]string{quick}, args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

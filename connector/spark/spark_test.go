@@ -49,6 +49,16 @@ type machine struct {
 	python  string // that drivers run with
 }
 
+// quick is for JVMs that live so shortly that it costs more to optimise their code than it saves.
+const quick = "-XX:TieredStopAtLevel=1"
+
+// beside lets a test run beside another one, unless all tests run, which take more memory.
+func beside(t *testing.T) {
+	if !*long {
+		t.Parallel()
+	}
+}
+
 func begin(t *testing.T, up ...string) *machine {
 	t.Helper()
 	if len(up) == 0 {
@@ -67,6 +77,9 @@ func begin(t *testing.T, up ...string) *machine {
 		"BELLOWS_STATE="+filepath.Join(dir, "state"), "BELLOWS_SOCKET=", "SPARK_HOME="+home, "SPARK_LOCAL_DIRS="+dir,
 		"PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"), "SPARK_LOCAL_IP=127.0.0.1")}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if !*long {
+		m.env = append(m.env, "JDK_JAVA_OPTIONS="+quick)
+	}
 	m.run("go", "build", "-o", m.bellows, "../../cmd/bellows")
 	m.run(append([]string{m.bellows, "up", "--detach"}, up...)...)
 	t.Cleanup(func() { m.run(m.bellows, "down", "--force") })
@@ -180,6 +193,7 @@ func (p *program) end(slow bool) {
 // Spark as it is runs a program on an executor that stays: the next program starts on the same JVM, a job of two stages
 // is attached to it once, and a query goes on although that JVM is killed.
 func TestSpark(t *testing.T) {
+	beside(t)
 	m := begin(t)
 	line := m.run(m.bellows, "pool", "create", "sp", "--spark", "auto", "--min", "1", "--max", "1", "--set",
 		"mira.keep=next")
