@@ -573,13 +573,23 @@ func (j *auditedJob) ready(stage int) bool {
 			return false
 		}
 	}
+	ended := map[int]int{} // by stage
 	for _, t := range j.tasks {
 		s := int(t.id.Stage)
+		if t.state == done {
+			ended[s]++
+		}
+		early := j.Stages[stage].StartShare > 0 && t.state != waiting
 		switch {
 		case s == stage:
 			waits = waits || t.state == waiting
-		case slices.Contains(j.Stages[stage].Parents, s) && t.state != done,
+		case slices.Contains(j.Stages[stage].Parents, s) && t.state != done && !early,
 			j.Stages[s].Coordinator && t.state != running && t.state != done:
+			return false
+		}
+	}
+	for _, parent := range j.Stages[stage].Parents {
+		if float64(ended[parent]) < j.Stages[stage].StartShare*float64(j.Stages[parent].Tasks) {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -47,6 +48,7 @@ func (a *auditor) answersOrder(e *cluster.Event) bool {
 type foreseer struct {
 	jobs  map[cluster.JobID]*cluster.Job
 	tasks map[cluster.TaskID]*foreseen
+	ended map[[2]int64]int // tasks of a stage of a job that have succeeded
 }
 
 // foreseen is what delays a running task since it was known for the last time how much of it is left.
@@ -73,6 +75,10 @@ func (f foreseer) see(now timeline.Time, events []cluster.Event, decisions []clu
 			f.tasks[e.Task] = &foreseen{base: now, left: 1, still: timeline.Never}
 		case e.Kind == cluster.TaskEnded:
 			delete(f.tasks, e.Task)
+			if j := f.jobs[e.Task.Job]; j != nil && e.Outcome == cluster.Succeeded {
+				f.ended[[2]int64{int64(e.Task.Job), int64(e.Task.Stage)}]++
+				f.goOn(now, j, int(e.Task.Stage))
+			}
 		case e.Kind == cluster.TaskPhase:
 			t.enter(now, f.jobs[e.Task.Job].Stages[e.Task.Stage].Phases, int(e.Phase))
 		case e.Kind == cluster.TaskSuspended:
@@ -91,6 +97,36 @@ func (f foreseer) see(now timeline.Time, events []cluster.Event, decisions []clu
 				t.slow[last].until = min(t.slow[last].until, now)
 			}
 			t.slow = append(t.slow, slowSpan{now, d.At})
+		}
+	}
+}
+
+// waits reports whether tasks of a stage cannot leave their first phase yet.
+func (f foreseer) waits(j *cluster.Job, stage int) bool {
+	for _, parent := range j.Stages[stage].Parents {
+		if f.ended[[2]int64{int64(j.ID), int64(parent)}] < j.Stages[parent].Tasks {
+			return true
+		}
+	}
+	return false
+}
+
+// goOn lets those tasks leave their first phase that have waited for a stage, if it was the last one.
+func (f foreseer) goOn(now timeline.Time, j *cluster.Job, ended int) {
+	for id, t := range f.tasks {
+		stage := &j.Stages[0]
+		if id.Job == j.ID {
+			stage = &j.Stages[id.Stage]
+		}
+		if id.Job != j.ID || stage.StartShare == 0 || !slices.Contains(stage.Parents, ended) || f.waits(j, int(id.Stage)) {
+			continue
+		}
+		total, after := stage.ForecastLength(), time.Duration(0)
+		for _, p := range stage.Phases[min(1, len(stage.Phases)):] {
+			after += p.Duration
+		}
+		if total > 0 && t.base.Add(time.Duration(t.left*float64(total))+t.stood) < now.Add(after) {
+			t.enter(now, stage.Phases, 1)
 		}
 	}
 }
@@ -114,6 +150,9 @@ func (f foreseer) check(e *engine.Engine, now timeline.Time) error {
 			end := t.base.Add(time.Duration(t.left*float64(task.Duration)) + t.stood)
 			if t.still != timeline.Never {
 				end = end.Add(now.Sub(t.still))
+			}
+			if task.Stage().StartShare > 0 && f.waits(task.Job.Job, int(task.ID.Stage)) {
+				end = max(end, now.Add(task.AfterFirst()))
 			}
 			latest := end
 			for _, s := range t.slow {

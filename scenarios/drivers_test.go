@@ -137,7 +137,8 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 	t.Helper()
 	var h history
 	e, ends := engine.New(s.policy(t, c), s.describe),
-		foreseer{map[cluster.JobID]*cluster.Job{}, map[cluster.TaskID]*foreseen{}}
+		foreseer{map[cluster.JobID]*cluster.Job{}, map[cluster.TaskID]*foreseen{},
+			map[[2]int64]int{}}
 	tell := func(now timeline.Time, events ...cluster.Event) []cluster.Decision {
 		for i := range events {
 			events[i] = shift(events[i], origin)

@@ -340,6 +340,11 @@ func (p *parser) stage(name string) {
 	if s.Together, err = strconv.ParseBool(p.text("together", "false")); err != nil {
 		p.fail("together: must be true or false")
 	}
+	if share := p.text("share", ""); share != "" {
+		if s.StartShare, err = strconv.ParseFloat(share, 64); err != nil {
+			p.fail("share %q: must be a number", share)
+		}
+	}
 	really := p.duration("really")
 	if really == 0 {
 		really = s.RunTime()

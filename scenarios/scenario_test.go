@@ -39,6 +39,7 @@ var rewrite = flag.Bool("rewrite", false,
 //	stage reduce after=map data=n1,n2 ...         nodes that store its data
 //	stage write phases=5s:disk=20MB/s,9s:cores=500m:network=5MB/s   forecast of a task
 //	stage gang together=true ...                  its tasks start together
+//	stage reduce after=map share=0.05 ...         its tasks start after that share of the tasks of each parent
 //	job A deadline=90s retry=2s ...              longest wait; pause after the first attempt of a task, doubled after
 //	                                             each further one
 //	cancel A at=30s

@@ -83,6 +83,7 @@ func (r *run) begin() {
 				j.unstarted--
 				j.unended--
 				r.waiting--
+				j.early.end(e.Task.Stage)
 			}
 		case cluster.JobCancelled:
 			if j := r.byID[e.Job]; j != nil {

@@ -27,6 +27,7 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 		stood = t.container.stood
 	}
 	r.letGo(t)
+	t.job.early.forget(t)
 	if t.throttle != nil {
 		r.hinder(t, resource.Vector{}, 0)
 	}
@@ -43,6 +44,7 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 			t.job.unended--
 			r.inVain = 0
 		}
+		r.letFollowersGoOn(t)
 		return
 	}
 	if how == cluster.Killed || how == cluster.Preempted {

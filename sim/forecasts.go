@@ -44,11 +44,11 @@ type foretold struct {
 }
 
 // tell records the forecasts of a job that are submitted to the engine before the first task of the job has started.
-func (j *job) tell(spec *cluster.Job) {
-	untimed := profile.Untimed(&j.Job.Job)
-	j.told = make([]foretold, len(spec.Stages))
-	for i := range j.told {
-		j.told[i] = foretold{stage: spec.Stages[i], timed: slices.Contains(untimed, i)}
+// untimed are the stages of which no run time was stated.
+func (t *teaching) tell(spec *cluster.Job, untimed []int) {
+	t.told = make([]foretold, len(spec.Stages))
+	for i := range t.told {
+		t.told[i] = foretold{stage: spec.Stages[i], timed: slices.Contains(untimed, i)}
 	}
 }
 

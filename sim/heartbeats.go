@@ -263,10 +263,16 @@ func (h *heartbeats) freed() { h.wakeAllNodes() }
 // opensBarrier reports whether the end of t, which has been reported, ends its stage, and other stages waited for that.
 func (h *heartbeats) opensBarrier(t *task) bool {
 	j, here := h.engine.Snapshot().Job(t.id.Job)
-	if !here || j.Progress[t.id.Stage].Ended < j.Stages[t.id.Stage].Tasks {
+	if !here {
 		return false
 	}
-	return slices.ContainsFunc(j.Stages, func(s cluster.Stage) bool { return slices.Contains(s.Parents, int(t.id.Stage)) })
+	all := j.Progress[t.id.Stage].Ended == j.Stages[t.id.Stage].Tasks
+	for i := range j.Stages {
+		if s := &j.Stages[i]; slices.Contains(s.Parents, int(t.id.Stage)) && (all || s.StartShare > 0 && j.Ready(i)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (h *heartbeats) started(t *task) {

@@ -16,6 +16,28 @@ type lesson struct {
 	run profile.Run
 }
 
+// teaching is what the runs of a job teach a history.
+type teaching struct {
+	told    []foretold // forecasts of its stages as submitted; nil if runs teach nothing
+	lessons []lesson   // of its tasks that have succeeded
+}
+
+// teaches reports whether runs teach.
+func (t *teaching) teaches() bool { return len(t.told) > 0 }
+
+// add takes in how a task of a stage went.
+func (t *teaching) add(stage int, l *lesson) {
+	t.told[stage].compare(l.run.Duration, l.run.Phases)
+	t.lessons = append(t.lessons, *l)
+}
+
+// take returns what was taught since the last time.
+func (t *teaching) take() (told []foretold, lessons []lesson) {
+	told, lessons = t.told, t.lessons
+	t.told, t.lessons = nil, nil
+	return told, lessons
+}
+
 // submission returns the job as the engine sees it, with its learned forecast.
 func (r *run) submission(j *job) *cluster.Job {
 	if r.config.History == nil || j.App == "" {
@@ -25,7 +47,7 @@ func (r *run) submission(j *job) *cluster.Job {
 	spec.Stages = slices.Clone(spec.Stages)
 	r.config.History.ReserveFor(&spec, r.mostMemory())
 	r.config.History.Forecast(&spec, profile.Untimed(&j.Job.Job))
-	j.tell(&spec)
+	j.tell(&spec, profile.Untimed(&j.Job.Job))
 	return &spec
 }
 
@@ -33,7 +55,7 @@ func (r *run) submission(j *job) *cluster.Job {
 // phases were slowed down equally. The time for which the task was stopped does not count.
 func (r *run) observe(t *task, stood time.Duration) {
 	j := t.job
-	if len(j.told) == 0 || t.result.Coordinator {
+	if !j.teaches() || t.result.Coordinator {
 		return // no history learns from it, or its job has ended without it
 	}
 	stage := int(t.id.Stage)
@@ -43,10 +65,8 @@ func (r *run) observe(t *task, stood time.Duration) {
 		phases = []cluster.Phase{{Duration: took, Demand: j.Stages[stage].Ideal}}
 	}
 	phases = profile.Lasting(phases, took)
-	j.told[stage].compare(took, phases)
-	j.lessons = append(j.lessons,
-		lesson{profile.AppOf(&j.Job.Job, stage), profile.Run{Duration: took, Ended: r.now, Phases: phases,
-			Features: t.features()}})
+	j.add(stage, &lesson{profile.AppOf(&j.Job.Job, stage), profile.Run{Duration: took, Ended: r.now, Phases: phases,
+		Features: t.features()}})
 }
 
 // features returns what was known of the run of a task before it started. Its grant of CPU may have changed since, and
@@ -62,14 +82,14 @@ func (t *task) features() profile.Features {
 // learn adds the runs of a job that has ended to the history. Jobs of its application that wait are revised once the
 // present happening has been handled.
 func (r *run) learn(j *job) {
-	for _, l := range j.lessons {
+	told, lessons := j.take()
+	for _, l := range lessons {
 		_, _ = r.config.History.Observe(l.app, l.run) // a run that is not sound teaches nothing
 	}
-	if len(j.lessons) > 0 {
+	if len(lessons) > 0 {
 		r.taught = append(r.taught, j)
 	}
-	r.result.Forecasts.judge(j.told)
-	j.lessons, j.told = nil, nil
+	r.result.Forecasts.judge(told)
 }
 
 // mostMemory is the memory of the largest node, bytes.
@@ -131,14 +151,14 @@ func (r *run) revise() {
 					revised := state.Job.Revised(state.Job)
 					r.config.History.ReserveFor(&revised, most)
 					r.config.History.Forecast(&revised, untimed)
-					r.byID[state.ID].tell(&revised)
+					r.byID[state.ID].tell(&revised, untimed)
 					learned = append(learned, cluster.Event{Kind: cluster.JobRevised, Job: state.ID, NewJob: &revised})
 				}
 				continue
 			}
 			revised := state.Job.Revised(state.Job)
 			if r.config.History.Forecast(&revised, untimed) {
-				r.byID[state.ID].tell(&revised)
+				r.byID[state.ID].tell(&revised, untimed)
 				r.stepOne(cluster.Event{Kind: cluster.JobRevised, Job: state.ID, NewJob: &revised})
 			}
 		}

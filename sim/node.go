@@ -99,6 +99,9 @@ func (r *run) plainTime(t *task, here *node) (lasts time.Duration, plain bool) {
 
 // nextPhase lets a flow enter its next phase, or end soon: it is over, or cannot survive the phase.
 func (r *run) nextPhase(t *task) {
+	if r.waitsForParents(t) {
+		return
+	}
 	here, f := &r.nodes[t.node], t.flow
 	here.demand = here.demand.Sub(f.demand)
 	here.swap += f.swap

@@ -24,6 +24,7 @@ type flow struct {
 	flexible bool // its container decides how much is in memory
 	away     bool // its memory is paged out, because its owner wants that while it is paused
 	held     bool // its programs stand still for the engine
+	waits    bool // it has done its first phase, and other stages of its job have not ended
 	heap     *workload.Heap
 	most     resource.Amount // a heap without a size grows up to it
 
@@ -184,7 +185,7 @@ func (f *flow) begin(now timeline.Time, n need) {
 // and uses less of all that is contended.
 func (f *flow) slow(pace float64) {
 	f.demand = f.whole
-	if f.held {
+	if f.held || f.waits {
 		f.demand, f.speed = f.resting(), 0
 		return
 	}

@@ -192,9 +192,9 @@ type job struct {
 	acquiring  acquiring
 	behaviours []behaviour // of its stages, if the workload is fluid
 	alike      []flow      // of its stages: how each of their tasks begins, as far as that is known
-	lessons    []lesson    // of its tasks that have succeeded, if runs teach
-	told       []foretold  // forecasts of its stages as submitted, if runs teach
+	teaching               // what its runs teach
 	latest     [][]int32   // the index of the latest run of each started task, by stage and task, -1 if there is none
+	early      *early      // nil unless tasks may start before the stages that theirs depends on have ended
 }
 
 // follows reports whether the ends of others submit the job.
@@ -302,7 +302,7 @@ func (r *run) load(w *workload.Workload) error {
 		if r.config.CoordinatorHeartbeat > 0 {
 			t = withCoordinator(t, r.config.Coordinator)
 		}
-		j := &job{Job: t, index: int32(i)}
+		j := &job{Job: t, index: int32(i), early: earlyOf(&t.Job)}
 		if err := r.add(j); err != nil {
 			return err
 		}

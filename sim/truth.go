@@ -53,7 +53,7 @@ func behaviourOf(j *workload.Job, stage int) behaviour {
 		return flexible
 	}
 	n := spillBehaviour(&j.Stages[stage].Elasticity)
-	if len(j.Stages[stage].Phases) > 0 {
+	if len(j.Stages[stage].Phases) > 0 || j.Stages[stage].StartShare > 0 {
 		n |= phased
 	}
 	if stage >= len(j.Truth) {

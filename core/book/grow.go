@@ -134,6 +134,7 @@ func (s *Snapshot) pass(now timeline.Time, j *JobState, stage int) {
 		for _, parent := range j.Stages[i].Parents {
 			if parent == stage {
 				j.Progress[i].parentsLeft--
+				j.goOn(now, i)
 				if j.Ready(i) {
 					j.Since = max(j.Since, now)
 					s.demand()

@@ -19,6 +19,7 @@ type StageState struct {
 	// parentsLeft counts parents not yet ended.
 	parentsLeft int
 	read        bool    // another stage depends on it
+	passable    bool    // a stage that depends on it may start before it has ended
 	demanded    bool    // in a job that drives: the number of tasks of the stage is what it demands now
 	next        int32   // the lowest index that has never started
 	retry       []int32 // ended without success, to run again
@@ -137,7 +138,8 @@ func (j *JobState) MayStart(stage int) int {
 
 // open reports whether neither another stage nor a pause keeps the tasks of a stage from starting.
 func (j *JobState) open(stage int) bool {
-	return j.Progress[stage].parentsLeft == 0 && !j.PausedWhole() && (j.Steered || j.Stages[stage].Coordinator)
+	return (j.Progress[stage].parentsLeft == 0 || j.opensEarly(stage)) && !j.PausedWhole() &&
+		(j.Steered || j.Stages[stage].Coordinator)
 }
 
 // Pending returns how many tasks of stages other than coordinators have not started.

@@ -118,7 +118,9 @@ func (t *TaskState) endsAt(now, usual timeline.Time) {
 // UsualEnd returns when a task should end if it ran at its usual pace from now on: earlier than EstimatedEnd while it
 // is throttled. ok is false if its run time is unknown.
 func (t *TaskState) UsualEnd(now timeline.Time) (end timeline.Time, ok bool) {
-	end = t.usualEnd(now)
+	if end = t.usualEnd(now); end != timeline.Never && t.Waits {
+		end = max(end, now.Add(t.AfterFirst()))
+	}
 	return max(now, end), end != timeline.Never
 }
 
@@ -128,6 +130,9 @@ func (t *TaskState) UsualEnd(now timeline.Time) (end timeline.Time, ok bool) {
 func (t *TaskState) PhaseAt(now timeline.Time) (phase int32, ok bool) {
 	if !t.Running || t.end == timeline.Never {
 		return 0, false
+	}
+	if t.Waits {
+		return t.Phase, t.Stage().ForecastLength() > 0 && t.Duration > 0
 	}
 	phase, _, ok = t.phaseWith(t.usualEnd(now).Sub(now))
 	return max(phase, t.Phase), ok

@@ -41,6 +41,7 @@ func (p *Plan) reset(now timeline.Time) {
 // decisions in the order in which they were taken. The slice is valid until reset.
 func (p *Plan) close(why Why) ([]cluster.Decision, error) {
 	p.checkGangs()
+	p.makeWay()
 	p.wakeForDue()
 	p.wakeForRetry()
 	p.explainRest(why)

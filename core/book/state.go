@@ -259,6 +259,7 @@ func (s *Snapshot) submit(job *cluster.Job) error {
 		p.Pending, p.parentsLeft = job.Stages[i].Tasks, len(job.Stages[i].Parents)
 		for _, parent := range job.Stages[i].Parents {
 			j.Progress[parent].read = true
+			j.Progress[parent].passable = j.Progress[parent].passable || job.Stages[i].StartShare > 0
 		}
 		if job.Stages[i].Coordinator {
 			j.Steered = false
@@ -516,6 +517,7 @@ func (s *Snapshot) book(at timeline.Time, j *JobState, id cluster.TaskID, n *Nod
 	t := s.byTask.spared()
 	stage := &j.Stages[id.Stage]
 	*t = TaskState{} // a literal with these fields would be copied
+	t.Waits = stage.StartShare > 0 && j.Progress[id.Stage].parentsLeft > 0
 	t.ID, t.Job, t.Node, t.Grant, t.Booked = id, j, n, grant, at
 	t.Steers, t.ByPhase = stage.Coordinator, byPhase
 	t.inNode, t.inJob = int32(len(n.Tasks)), int32(len(j.Tasks))
@@ -640,6 +642,7 @@ func (s *Snapshot) succeed(now timeline.Time, j *JobState, stage int32) {
 		s.pass(now, j, int(stage))
 		j.conclude()
 	}
+	s.mayStartEarly(now, j, int(stage))
 }
 
 // fail records that a task ended without success, at a time that may be before now.

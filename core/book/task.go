@@ -56,6 +56,8 @@ type Reached struct {
 	// Phase is an index of the Phases of its stage, and PhaseSince is when it entered that phase, at first Launched.
 	Phase      int32
 	PhaseSince timeline.Time
+	// Waits says that it cannot leave its first phase yet, because parents of its stage have not ended.
+	Waits bool
 	cluster.Holding
 }
 

@@ -10,16 +10,21 @@ import (
 )
 
 // EstimatedEnd returns when the task should end, as far as known at now; an overdue task should end now. A task that
-// stands still should go on now. A throttled task goes on as slowly as its bound demands, until the throttle ends: see
+// stands still should go on now, and one that waits for other stages (Waits) should leave its first phase now at the
+// earliest. A throttled task goes on as slowly as its bound demands, until the throttle ends: see
 // pace. ok is false if its run time is unknown.
 func (s *Snapshot) EstimatedEnd(t *TaskState, now timeline.Time) (end timeline.Time, ok bool) {
 	if t.end == timeline.Never {
 		return timeline.Never, false
 	}
-	if t.Suspended {
-		return max(now, t.endAfter(now)), true
+	least := now
+	if t.Waits && now > timeline.Earliest {
+		least = now.Add(t.AfterFirst())
 	}
-	return max(now, t.end), true
+	if t.Suspended {
+		return max(least, t.endAfter(now)), true
+	}
+	return max(least, t.end), true
 }
 
 // endAfter is when a task with a known end should end if it goes on at now, or has gone on since.

@@ -51,7 +51,7 @@ func (j *JobState) whyNotRunnable() (why cluster.Reason, ok bool) {
 			return cluster.Because(cluster.WaitsForCoordinator), true
 		}
 		for _, parent := range j.Stages[i].Parents {
-			if !j.StageEnded(parent) {
+			if !j.StageEnded(parent) && !j.opensEarly(i) {
 				return cluster.BecauseDependsOnStage(parent), true
 			}
 		}

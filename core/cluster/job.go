@@ -124,6 +124,11 @@ type Stage struct {
 	Tasks int `json:"tasks" yaml:"tasks" most:"1073741824" doc:"number of tasks, at least 1"`
 	// Parents are the indexes of the stages whose tasks must all have succeeded before a task of this stage starts.
 	Parents []int `json:"parents,omitempty" yaml:"after" doc:"indexes of the stages that must end first"`
+	// StartShare is the share of the tasks of each parent that must have succeeded before a task of this stage starts,
+	// above 0 and below 1; 0 is all of them. None starts while a task of a parent still waits to start. A task that starts
+	// early does the work of its first phase, as a reduce shuffles what maps leave behind, and enters the next one when
+	// its parents have ended (ECS, equations 11 and 13; Hadoop calls it slow start).
+	StartShare float64 `json:"start_share,omitempty" yaml:"start_share" doc:"share of the tasks of each stage in after that must have succeeded before a task of this stage starts, above 0 and below 1; if left out, all of them"`
 	// Coordinator marks a stage of one task that steers the job (a YARN application master): it runs before any other
 	// task of the job starts, and ends after all of them. Its end is not estimated.
 	Coordinator bool `json:"coordinator,omitempty" yaml:"coordinator"`

@@ -377,3 +377,5 @@ var EndsLast, BecauseEndsLast = says2("%s fit, and it comes first because it wou
 // FitsSoon: B is what the task needs later, and what may be used by others until then.
 var FitsSoon, BecauseFitsSoon = says2("what it soon needs fits, %s: others may use most of the %s that it needs later",
 	memory, memory)
+var WaitsForRetry, BecauseWaitsForRetry = says1(
+	"preempted: it waits for stage %d, of which a task is to run again, and no node has room for that", number)

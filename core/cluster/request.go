@@ -135,6 +135,9 @@ func (j *Job) check(empty bool) error {
 				return wrong("after", p, "must be the index of a stage, 0 to %d", len(j.Stages)-1).in(j, i)
 			}
 		}
+		if w := s.checkStart(j.Open); w != nil {
+			return w.in(j, i)
+		}
 	}
 	if cycle := j.cycle(); cycle != nil {
 		return wrong("parents", "", "must not form a cycle, but %s", ClipList(cycle, " waits for ")).of(j)
@@ -366,6 +369,21 @@ func (j *Job) BringIntoBounds() (changed bool) {
 	return changed
 }
 
+// checkStart returns an error if tasks of a stage cannot start before its parents have ended.
+func (s *Stage) checkStart(open bool) *WrongField {
+	switch {
+	case s.StartShare == 0:
+		return nil
+	case !(s.StartShare > 0 && s.StartShare < 1):
+		return wrong("start_share", s.StartShare, "must be above 0 and below 1")
+	case open:
+		return wrong("start_share", s.StartShare, "must not be in a job that is open: its stages may get more tasks")
+	case len(s.Parents) == 0:
+		return wrong("start_share", s.StartShare, "needs stages in after")
+	}
+	return nil
+}
+
 // checkDriven returns an error if a stage cannot be one of a job that starts its own tasks.
 func (s *Stage) checkDriven() *WrongField {
 	switch {
@@ -391,6 +409,9 @@ func (j *Job) CheckNew(s *Stage, index int) error {
 	}
 	if w == nil && s.Coordinator {
 		w = wrong("coordinator", true, "must not be added to a job")
+	}
+	if w == nil {
+		w = s.checkStart(true)
 	}
 	for _, p := range s.Parents {
 		if w == nil && (p < 0 || p >= index) {

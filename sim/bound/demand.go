@@ -67,7 +67,9 @@ func stageOf(j *workload.Job, i int, elastic bool, o Options) stage {
 	s := &j.Stages[i]
 	anySize := o.AnySize || o.ByPhase
 	st := stage{ideal: s.Ideal, resizable: j.Class == cluster.Flex || anySize}
-	st.parents = append(st.parents, s.Parents...)
+	if s.StartShare == 0 { // else its tasks may do a part of their work before
+		st.parents = append(st.parents, s.Parents...)
+	}
 	if s.Coordinator {
 		return st
 	}

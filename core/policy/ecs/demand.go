@@ -1,6 +1,8 @@
 package ecs
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/book"
@@ -14,8 +16,43 @@ type demands struct {
 	pieces []piece
 	pauses []timespan
 	steps  []timeline.Step
-	known  resource.Amount // what of the node's CPU tasks whose end is unknown leave
 	spare  timeline.Timeline
+	parents
+}
+
+// parents are the stages that a stage depends on, and when the last of their tasks should end. The tasks of a node that
+// wait are of few stages.
+type parents struct {
+	of      *book.JobState
+	version uint64 // of the job
+	stage   int32
+	now     timeline.Time
+	ends    timeline.Time
+}
+
+// ready returns when the tasks of the stage of t that wait should go on, because the stages that it depends on should
+// have ended; Never if that is unknown.
+func (p *parents) ready(now timeline.Time, s *book.Snapshot, t *book.TaskState) timeline.Time {
+	j, stage := t.Job, t.ID.Stage
+	if p.of == j && p.version == j.Version && p.stage == stage && p.now == now {
+		return p.ends
+	}
+	*p = parents{j, j.Version, stage, now, now}
+	for _, u := range j.Tasks {
+		if slices.Contains(j.Stages[stage].Parents, int(u.ID.Stage)) {
+			end, known := earliestEnd(now, s, u)
+			if !known {
+				end = timeline.Never
+			}
+			p.ends = max(p.ends, end)
+		}
+	}
+	for _, i := range j.Stages[stage].Parents { // those that failed run again
+		if d := j.Stages[i].RunTime(); j.Progress[i].Pending > 0 {
+			p.ends = max(p.ends, now.Add(d))
+		}
+	}
+	return p.ends
 }
 
 // piece is a part of a task's work: CPU that it demands for some time.
@@ -30,12 +67,14 @@ type timespan struct{ from, to timeline.Time }
 type rest struct {
 	from timeline.Time
 	left time.Duration
+	// after is the part of left that it cannot begin before other stages have ended; 0 if it waits for none.
+	after time.Duration
 }
 
 // restOf returns what t has left to do when it runs next. ok is false if that is unknown. A task that leveling holds
 // goes on when the hold ends, or at `released` if that is not Never. There is no time at which a task goes on that
 // something else holds, or that waits for memory.
-func restOf(s *book.Snapshot, t *book.TaskState, released timeline.Time) (r rest, ok bool) {
+func restOf(now timeline.Time, s *book.Snapshot, t *book.TaskState, released timeline.Time) (r rest, ok bool) {
 	end, known := s.EstimatedEnd(t, timeline.Earliest)
 	if !known {
 		return rest{}, false
@@ -44,6 +83,9 @@ func restOf(s *book.Snapshot, t *book.TaskState, released timeline.Time) (r rest
 	switch {
 	case held.PageOut || !leveled && t.Suspended:
 		return rest{from: timeline.Never, left: max(0, end.Sub(stoppedAt(t, held)))}, true
+	case !leveled && t.Waits:
+		after := t.AfterFirst()
+		return rest{from: now, left: max(end.Sub(now), after), after: after}, true
 	case !leveled:
 		return rest{from: end.Add(-t.Duration), left: t.Duration}, true
 	}
@@ -104,6 +146,14 @@ func (d *demands) pause(n *book.NodeState, t *book.TaskState, now timeline.Time)
 	}
 }
 
+// wait adds to d.pauses that a task waits from a time on, until another.
+func (d *demands) wait(from, to timeline.Time) {
+	if from < to {
+		d.pauses = append(d.pauses, timespan{from, to})
+		slices.SortFunc(d.pauses, func(a, b timespan) int { return cmp.Compare(a.from, b.from) })
+	}
+}
+
 // look sets d.spare to the cores of n that its tasks do not demand. released is a task that goes on now although it
 // is held; nil is none.
 func (d *demands) look(now timeline.Time, s *book.Snapshot, n *book.NodeState, released *book.TaskState) {
@@ -114,21 +164,25 @@ func (d *demands) look(now timeline.Time, s *book.Snapshot, n *book.NodeState, r
 		if t == released {
 			free = now
 		}
-		r, known := restOf(s, t, free)
+		r, known := restOf(now, s, t, free)
 		if !known {
 			spare -= t.Grant[resource.CPU]
 			continue
 		}
 		d.work(t, r.left)
 		d.pause(n, t, now)
+		if r.after > 0 {
+			d.wait(r.from.Add(r.left-r.after), d.ready(now, s, t))
+		}
 		d.follow(r.from)
 	}
-	d.known = spare
+	// What tasks whose end is unknown leave of the node is there at all times.
+	d.steps = append(d.steps, timeline.Step{At: timeline.Earliest, Value: resource.Vector{}.With(resource.CPU, spare)})
 	d.sum()
 }
 
 // sum computes d.spare from d.steps.
-func (d *demands) sum() { d.spare.Sum(resource.Vector{}.With(resource.CPU, d.known), d.steps) }
+func (d *demands) sum() { d.spare.Sum(resource.Vector{}, d.steps) }
 
 // follow adds the steps of d.pieces, which begin at a time and stop in d.pauses.
 func (d *demands) follow(at timeline.Time) {

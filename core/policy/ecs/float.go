@@ -19,6 +19,7 @@ type float struct {
 type stageFloat struct {
 	start, end, latest timeline.Time
 	waves              time.Duration // how long the tasks take that have not started
+	after              time.Duration // how long tasks that have started take when the parents have ended; 0 if none waits
 	ranked             bool          // in order
 }
 
@@ -53,6 +54,9 @@ func (f *float) of(now timeline.Time, s *book.Snapshot, j *book.JobState) (ok bo
 	for _, i := range slices.Backward(f.order) {
 		from := &f.stages[i]
 		start := from.latest.Add(-from.end.Sub(from.start))
+		if from.after > 0 {
+			start = from.latest.Add(-from.waves - from.after)
+		}
 		for _, parent := range j.Stages[i].Parents {
 			f.stages[parent].latest = min(f.stages[parent].latest, start)
 		}
@@ -90,6 +94,10 @@ func (f *float) forward(now timeline.Time, s *book.Snapshot, i, width int) (ok b
 			if !known {
 				return false
 			}
+			if t.Waits {
+				at.after = max(at.after, t.AfterFirst())
+				end = max(end, at.start.Add(t.AfterFirst()))
+			}
 			at.end, first = max(at.end, end), min(first, end)
 		}
 	}
@@ -109,7 +117,7 @@ func (f *float) forward(now timeline.Time, s *book.Snapshot, i, width int) (ok b
 
 // earliestEnd returns when t ends if nothing stops it from now on.
 func earliestEnd(now timeline.Time, s *book.Snapshot, t *book.TaskState) (end timeline.Time, known bool) {
-	r, known := restOf(s, t, now)
+	r, known := restOf(now, s, t, now)
 	if r.from == timeline.Never {
 		r.from = now
 	}

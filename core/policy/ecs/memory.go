@@ -144,7 +144,7 @@ func (e *Leveler) lastEnd(now timeline.Time, s *book.Snapshot, n *book.NodeState
 			slices.ContainsFunc(e.line, func(w inLine) bool { return w.task == t && !w.runs }) {
 			continue
 		}
-		r, known := restOf(s, t, timeline.Never)
+		r, known := restOf(now, s, t, timeline.Never)
 		switch end := r.from.Add(r.left); {
 		case !known:
 		case r.from == timeline.Never: // as if it had gone on

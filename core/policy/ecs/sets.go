@@ -39,14 +39,18 @@ type group struct {
 	rests  []groupRest
 	float  time.Duration // by which each of them may end late
 	demand resource.Amount
+	// waits says that they cannot do what follows their shuffle before the stages have ended that theirs depends on.
+	waits   bool
+	parents []int
 }
 
 // groupRest is the work of a task of a group.
 type groupRest struct {
 	left   time.Duration
 	pieces []piece
-	// shuffle is the time that its shuffle lasts, if it is in it.
+	// shuffle is the time that its shuffle lasts, if it is in it, and ready when work after it may begin; 0 is then.
 	shuffle time.Duration
+	ready   timeline.Time
 }
 
 func (a *group) compare(b *group) int {
@@ -109,11 +113,69 @@ func (e *Leveler) question(now timeline.Time, s *book.Snapshot, n *book.NodeStat
 		q.groups = q.groups[:e.sets]
 		slices.SortStableFunc(q.groups, func(a, b group) int { return a.compare(&b) })
 	}
+	q.groups = slices.DeleteFunc(slices.Clone(q.groups), func(g group) bool {
+		return g.waits && q.lasts(&g)+q.waitsFor(s, &g) > intervals
+	})
 	for i := range q.groups {
 		q.problem.Sets = append(q.problem.Sets, q.set(&q.groups[i]))
 	}
+	for i := range q.groups {
+		q.follow(s, i)
+	}
 	e.fixed(s, n, q)
 	return q
+}
+
+// follow makes a set that waits do what follows its shuffle after the sets of the stages that its own depends on have
+// ended (equations 11 and 13), and after the tasks of these stages that are in no set.
+func (q *question) follow(s *book.Snapshot, i int) {
+	g, set := &q.groups[i], &q.problem.Sets[i]
+	if !g.waits {
+		return
+	}
+	first := 0 // when what follows may begin at the earliest
+	for k := range q.groups[:i] {
+		if other := &q.groups[k]; other.job == g.job && slices.Contains(g.parents, int(other.stage)) {
+			set.After = append(set.After, k)
+			first = max(first, len(q.problem.Sets[k].Demand))
+		}
+	}
+	set.Ready = q.readyBeside(s, g)
+	// That it waits is no delay which leveling could avoid.
+	wait := max(first, set.Ready) - set.Shuffle
+	set.Float = min(max(set.Float, wait), len(q.problem.Fixed)-len(set.Demand))
+	set.Ready = min(set.Ready, set.Shuffle+set.Float)
+}
+
+// waitsFor returns for how many intervals a group stands still at least after its shuffle.
+func (q *question) waitsFor(s *book.Snapshot, g *group) int {
+	ready := q.readyBeside(s, g)
+	for k := range q.groups {
+		if other := &q.groups[k]; other.job == g.job && slices.Contains(g.parents, int(other.stage)) {
+			ready = max(ready, q.lasts(other))
+		}
+	}
+	return max(0, ready-q.intervals(g.rests[0].shuffle))
+}
+
+// readyBeside returns after how many intervals those tasks should have ended that are in no group, of the stages that
+// a group waits for.
+func (q *question) readyBeside(s *book.Snapshot, g *group) int {
+	j, ok := s.Job(g.job)
+	if !ok {
+		return 0
+	}
+	last := q.from
+	for _, t := range j.Tasks {
+		if !slices.Contains(g.parents, int(t.ID.Stage)) ||
+			slices.ContainsFunc(q.groups, func(g group) bool { return slices.Contains(g.tasks, t.ID) }) {
+			continue
+		}
+		if end, known := earliestEnd(q.from, s, t); known {
+			last = max(last, end)
+		}
+	}
+	return min(q.intervals(last.Sub(q.from)), len(q.problem.Fixed))
 }
 
 // groups returns the groups of the tasks of n that may be moved, when the last task of n ends if none is moved, and
@@ -131,6 +193,11 @@ func (e *Leveler) groups(now timeline.Time, s *book.Snapshot, n *book.NodeState)
 			continue
 		}
 		end = max(end, ends)
+		if t.Waits {
+			if ready := e.demand.ready(now, s, t); ready < timeline.Never {
+				end = max(end, ready.Add(t.AfterFirst()))
+			}
+		}
 		if e.float.job != t.Job {
 			known = e.float.of(now, s, t.Job)
 		}
@@ -138,7 +205,7 @@ func (e *Leveler) groups(now timeline.Time, s *book.Snapshot, n *book.NodeState)
 			continue
 		}
 		latest = max(latest, e.float.latest(t))
-		r, _ := restOf(s, t, now)
+		r, _ := restOf(now, s, t, now)
 		if !t.ByPhase || t.Killing || r.from == timeline.Never || ends == now {
 			continue
 		}
@@ -146,27 +213,59 @@ func (e *Leveler) groups(now timeline.Time, s *book.Snapshot, n *book.NodeState)
 			r.left = ends.Sub(now)
 		}
 		g := group{job: t.ID.Job, stage: t.ID.Stage, still: t.Suspended, float: e.float.latest(t).Sub(ends)}
+		if g.waits = r.after > 0; g.waits {
+			g.parents = t.Job.Stages[t.ID.Stage].Parents
+		}
 		g.phase, _ = t.PhaseAt(now)
 		i, found := slices.BinarySearchFunc(groups, g, func(a, b group) int { return a.compare(&b) })
 		if !found {
 			groups = slices.Insert(groups, i, g)
 		}
 		e.demand.work(t, r.left)
-		groups[i].add(t, r.left, e.demand.pieces, g.float)
+		groups[i].add(t, r, e.demand.pieces, g.float)
+	}
+	for i := range groups {
+		groups[i].align()
 	}
 	return groups, end, max(latest, end)
 }
 
-func (g *group) add(t *book.TaskState, left time.Duration, pieces []piece, float time.Duration) {
+func (g *group) add(t *book.TaskState, of rest, pieces []piece, float time.Duration) {
 	g.tasks = append(g.tasks, t.ID)
 	g.float = min(g.float, float)
-	r := groupRest{left: left, pieces: slices.Clone(pieces)}
-	if phases := t.Stage().Phases; isShuffle(phases[g.phase].Name) {
+	r := groupRest{left: of.left, pieces: slices.Clone(pieces)}
+	switch phases := t.Stage().Phases; {
+	case of.after > 0:
+		r.shuffle = of.left - of.after
+	case isShuffle(phases[g.phase].Name):
 		r.shuffle = pieces[0].lasts
 	}
 	g.rests = append(g.rests, r)
 	for _, p := range pieces {
 		g.demand += resource.Amount(float64(p.cpu) * p.lasts.Seconds())
+	}
+}
+
+// align makes all tasks of a group that waits do what follows their shuffle at the same time: as soon as the longest
+// shuffle has ended.
+func (g *group) align() {
+	if !g.waits {
+		return
+	}
+	longest := time.Duration(0)
+	for i := range g.rests {
+		longest = max(longest, g.rests[i].shuffle)
+	}
+	for i := range g.rests {
+		r := &g.rests[i]
+		if idle := longest - r.shuffle; idle > 0 {
+			at := 0
+			if r.shuffle > 0 {
+				at = 1
+			}
+			r.pieces = slices.Insert(r.pieces, at, piece{lasts: idle})
+			r.left, r.shuffle = r.left+idle, longest
+		}
 	}
 }
 
@@ -220,7 +319,7 @@ func (e *Leveler) fixed(s *book.Snapshot, n *book.NodeState, q *question) {
 		if slices.ContainsFunc(q.groups, func(g group) bool { return slices.Contains(g.tasks, t.ID) }) {
 			continue
 		}
-		r, known := restOf(s, t, q.from)
+		r, known := restOf(q.from, s, t, q.from)
 		switch {
 		case !known:
 			for i := range q.problem.Fixed {
@@ -228,8 +327,12 @@ func (e *Leveler) fixed(s *book.Snapshot, n *book.NodeState, q *question) {
 			}
 		case r.from != timeline.Never:
 			e.demand.work(t, r.left)
-			at := r.from
+			at, left := r.from, r.left
 			for _, p := range e.demand.pieces {
+				if left <= r.after {
+					at = max(at, e.demand.ready(q.from, s, t))
+				}
+				left -= p.lasts
 				from := at
 				if at = at.Add(p.lasts); at > q.from {
 					q.spread(q.problem.Fixed, max(from, q.from).Sub(q.from), at.Sub(q.from), p.cpu)
@@ -259,14 +362,23 @@ func (q *question) Solve(states int) cluster.Answer {
 	return a
 }
 
-// shifts returns when the tasks of sets stop, by the task and by time.
+// shifts returns when the tasks of sets stop, by the task and by time. That a set waits for others is no stop.
 func (q *question) shifts(runs [][]bool) (shifts []cluster.Shift) {
+	ends := make([]int, len(runs)) // how many intervals pass until each set has ended
 	for j, run := range runs {
-		left := len(q.problem.Sets[j].Demand)
+		set := &q.problem.Sets[j]
+		ready := set.Ready
+		for _, k := range set.After {
+			ready = max(ready, ends[k])
+		}
+		left := len(set.Demand)
 		for from := 0; left > 0; {
 			to := from
 			for !run[to] {
 				to++
+			}
+			if len(set.Demand)-left == set.Shuffle && q.groups[j].waits {
+				from = min(to, max(from, ready))
 			}
 			if to > from {
 				for _, t := range q.groups[j].tasks {
@@ -276,6 +388,7 @@ func (q *question) shifts(runs [][]bool) (shifts []cluster.Shift) {
 			for from = to; from < len(run) && run[from]; from++ {
 				left--
 			}
+			ends[j] = from
 		}
 	}
 	return shifts

@@ -37,6 +37,8 @@ type work struct {
 	Proved  int `json:"proved"`  // and to the optimum
 	States  int `json:"states"`  // that their searches looked at
 	Most    int `json:"most"`    // by one search
+	// Impossible are problems that no schedule solves.
+	Impossible int `json:"impossible,omitempty"`
 }
 
 func (w *work) observe(_ timeline.Time, events []cluster.Event, decisions []cluster.Decision) {
@@ -47,7 +49,11 @@ func (w *work) observe(_ timeline.Time, events []cluster.Event, decisions []clus
 		}
 	}
 	for i := range events {
-		if a := events[i].Answer; a != nil && a.Failed == "" {
+		a := events[i].Answer
+		if a != nil && a.Failed != "" {
+			w.Impossible++
+		}
+		if a != nil && a.Failed == "" {
 			w.Answers, w.States, w.Most = w.Answers+1, w.States+a.States, max(w.Most, a.States)
 			if a.Proved {
 				w.Proved++

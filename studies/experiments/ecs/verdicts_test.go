@@ -162,6 +162,14 @@ func TestVerdictsOfECS(t *testing.T) {
 			return o
 		}))
 	}
+	// slowly has ECS without leveling, with 0.1 of 100 s over-allocated, and ECS.
+	slowly := func(own ecsTrial) []lab.Claim {
+		return slowClaims(slowTrials{{{leveledTo(100, 0.1, 0)}, {own}}})
+	}
+	ordered := func(one ecsTrial, asks, impossible int) ecsTrial {
+		one.Asks, one.Impossible = asks, impossible
+		return one
+	}
 	acts := []bool{true, true}
 	half := verdicts(lab.Partly, 14)
 	half[4], half[6], half[11], half[13] = lab.Holds, lab.Holds, lab.Holds,
@@ -229,6 +237,12 @@ func TestVerdictsOfECS(t *testing.T) {
 		{"wrong, slower", wrongClaims(wrongs(stopped(103, 0.05, 40), stopped(90, 0.05, 5), stopped(100, 0.2, 5))),
 			verdicts(lab.Partly, 3)},
 		{"wrong, too slow", wrongClaims(wrongs(stopped(125, 0.2, 41))), verdicts(lab.Fails, 3)},
+		{"slow start", slowly(ordered(stopped(101, 0.049, 9), 40, 0)), verdicts(lab.Holds, 3)},
+		{"slow start, hardly", slowly(ordered(stopped(103, 0.09, 9), 40, 2)), verdicts(lab.Partly, 3)},
+		{"slow start, not", slowly(ordered(stopped(104, 0.1, 9), 40, 3)), verdicts(lab.Fails, 3)},
+		{"slow start, no problem", slowly(stopped(100, 0.1, 0)), verdicts(lab.Untested, 3)},
+		{"slow start, leveling never acts", slowly(ordered(stopped(100, 0.1, 0), 40, 0)),
+			[]lab.Verdict{lab.Holds, lab.Untested, lab.Untested}},
 		{"overhead", overheadClaims(overheads(func(i, k int) int { return (1 + i) * (1 + k) }, 0.05, 0.06, 0.07, 0.08,
 			0.1)), verdicts(lab.Holds, 2)},
 		{"overhead, of sizes alone", overheadClaims(overheads(func(i, _ int) int { return 1 + i }, 0.05, 0.07, 0.06, 0.08,
