@@ -86,8 +86,7 @@ func (d *Driver) forgetUnknown(e *cluster.Event) {
 func (d *Driver) killApart(job cluster.JobID) (n int) {
 	for id := range d.inventory.apart {
 		if job == 0 || id.Task.Job == job {
-			d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: id.Task},
-				Container: id})
+			d.out.kill(id)
 			n++
 		}
 	}

@@ -161,14 +161,5 @@ func (d *Driver) inParts(ctx context.Context, n int, f func(i int) error) (err e
 // enter waits until no other submission is being stored and handed to the engine: jobs enter the engine by ascending
 // id. leave lets the next one in.
 func (d *Driver) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case d.gate.Entry() <- struct{}{}:
-		return d.gate.Leave, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-d.turns.Ended():
-		return nil, errStopped
-	case <-d.watchdog.Alarm():
-		return nil, d.silent()
-	}
+	return d.gate.Leave, pass(ctx, d, d.gate.Entry(), struct{}{})
 }

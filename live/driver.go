@@ -132,13 +132,33 @@ func (d *Driver) beginRun(ctx context.Context) error {
 
 // awaitInventory waits until the Backend has sent its inventory.
 func (d *Driver) awaitInventory(ctx context.Context) error {
+	return await(ctx, d, d.inventory.complete())
+}
+
+// await waits until something comes from a channel, or it is closed. The error is that of ctx, or says that the Driver
+// has stopped before.
+func await[T any](ctx context.Context, d *Driver, from <-chan T) error {
 	select {
-	case <-d.inventory.complete():
+	case <-from:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.turns.Ended():
 		return errStopped
+	}
+}
+
+// pass passes something on. The error is that of ctx, or says that the Driver has stopped before, or hangs.
+func pass[T any](ctx context.Context, d *Driver, to chan<- T, what T) error {
+	select {
+	case to <- what:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.turns.Ended():
+		return errStopped
+	case <-d.watchdog.Alarm():
+		return d.silent()
 	}
 }
 

@@ -192,14 +192,8 @@ func (d *Driver) do(ctx context.Context, f func()) error {
 // read there.
 func (d *Driver) look(ctx context.Context, f func()) error {
 	ran := make(chan struct{})
-	select {
-	case d.turns.Calls() <- func() { f(); close(ran) }:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-d.turns.Ended():
-		return errStopped
-	case <-d.watchdog.Alarm():
-		return d.silent()
+	if err := pass(ctx, d, d.turns.Calls(), func() { f(); close(ran) }); err != nil {
+		return err
 	}
 	select {
 	case <-ran:

@@ -25,32 +25,26 @@ type outbox struct {
 	short  bool            // a run ended for want of memory
 }
 
-func (o *outbox) putJob(j *job) {
-	if o.jobs == nil {
-		o.jobs = map[cluster.JobID]store.JobState{}
+func (o *outbox) putJob(j *job) { put(&o.jobs, j.ID, j.State) }
+
+func (o *outbox) putPauses(j *job) { put(&o.pauses, j.ID, j.Pauses) }
+
+func (o *outbox) putRun(r *run) { put(&o.tasks, r.Container, r.Task) }
+
+func (o *outbox) revise(j *job) { put(&o.newer, j.ID, j.Request.Job) }
+
+// put puts a value into a map, which it makes if there is none.
+func put[K comparable, V any](into *map[K]V, key K, value V) {
+	if *into == nil {
+		*into = map[K]V{}
 	}
-	o.jobs[j.ID] = j.State
+	(*into)[key] = value
 }
 
-func (o *outbox) putPauses(j *job) {
-	if o.pauses == nil {
-		o.pauses = map[cluster.JobID][]store.Pause{}
-	}
-	o.pauses[j.ID] = j.Pauses
-}
-
-func (o *outbox) putRun(r *run) {
-	if o.tasks == nil {
-		o.tasks = map[cluster.ContainerID]store.Task{}
-	}
-	o.tasks[r.Container] = r.Task
-}
-
-func (o *outbox) revise(j *job) {
-	if o.newer == nil {
-		o.newer = map[cluster.JobID]cluster.Job{}
-	}
-	o.newer[j.ID] = j.Request.Job
+// kill orders the end of a container.
+func (o *outbox) kill(id cluster.ContainerID) {
+	o.orders = append(o.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: id.Task},
+		Container: id})
 }
 
 func (o *outbox) dropRun(r *run) {

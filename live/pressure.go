@@ -29,12 +29,8 @@ const usesOver = 3 * time.Second
 // It then takes some seconds to find out who uses it. A report that comes meanwhile is for the next call; of several,
 // the newest counts. There is one caller.
 func (d *Driver) Pressure(ctx context.Context) (p Pressure, err error) {
-	select {
-	case <-d.pressed:
-	case <-ctx.Done():
-		return p, ctx.Err()
-	case <-d.turns.Ended():
-		return p, errStopped
+	if err := await(ctx, d, d.pressed); err != nil {
+		return p, err
 	}
 	running, err := d.underPressure(ctx, &p)
 	if err != nil || p.Bounded || p.Gives.IsZero() {

@@ -115,12 +115,8 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*board.
 		default:
 			newer = j.Replaced()
 		}
-		select {
-		case <-newer:
-		case <-ctx.Done():
-			return api.Job{}, ctx.Err()
-		case <-d.turns.Ended():
-			return api.Job{}, errStopped
+		if err := await(ctx, d, newer); err != nil {
+			return api.Job{}, err
 		}
 	}
 }

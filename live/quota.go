@@ -102,12 +102,8 @@ func (d *Driver) keepPace(ctx context.Context, jobs ...*cluster.Job) error {
 		if over.Refuses || over.Needs > over.Most || now.Add(wait) > until || ctx.Value(hurried{}) != nil {
 			return admission.TooFast(jobs[0], over, wait)
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-d.turns.Ended():
-			return errStopped
+		if err := await(ctx, d, time.After(wait)); err != nil {
+			return err
 		}
 	}
 }

@@ -162,8 +162,7 @@ func (d *Driver) match() (adopted []cluster.Event) {
 			}
 			if r == nil || r.ended() || r != j.newest(e.Task) {
 				d.log.Warn("killing container whose run has ended", "container", id)
-				d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: e.Task},
-					Container: id})
+				d.out.kill(id)
 				continue
 			}
 			found[id], r.launched = true, true

@@ -275,7 +275,7 @@ func (d *Driver) cancel(j *job) {
 		for _, r := range j.alive() {
 			r.killing = true
 			d.tell(j)
-			d.out.orders = append(d.out.orders, killOf(r))
+			d.out.kill(r.Container)
 		}
 		d.settleAlone()
 		return
@@ -284,7 +284,7 @@ func (d *Driver) cancel(j *job) {
 	troubles := d.troubles()
 	for _, r := range j.alive() {
 		if r.preempts && troubles[r.Container] != "" { // The order before does not decide how it has ended.
-			d.out.orders = append(d.out.orders, killOf(r))
+			d.out.kill(r.Container)
 		}
 	}
 }
@@ -300,16 +300,11 @@ func (d *Driver) giveUp(ctx context.Context, jobs ...cluster.JobID) (any bool, e
 			}
 			any = true
 			for _, r := range j.alive() {
-				d.out.orders = append(d.out.orders, killOf(r))
+				d.out.kill(r.Container)
 			}
 			j.State.Cancelled = true
 			d.out.putJob(j)
 		}
 	})
 	return any, err
-}
-
-// killOf is the order to end a run.
-func killOf(r *run) cluster.Order {
-	return cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: r.Container.Task}, Container: r.Container}
 }

@@ -16,12 +16,8 @@ func (d *Driver) Changes(ctx context.Context, from int64) (api.Update, error) {
 		if u, news := d.board.Newest().Changes(from, d.now()); news {
 			return u, nil
 		}
-		select {
-		case <-newer:
-		case <-ctx.Done():
-			return api.Update{}, ctx.Err()
-		case <-d.turns.Ended():
-			return api.Update{}, errStopped
+		if err := await(ctx, d, newer); err != nil {
+			return api.Update{}, err
 		}
 	}
 }

@@ -224,27 +224,18 @@ func (c *caller) cut(answer any) any {
 	case api.Job:
 		return c.job(a)
 	case []api.Job:
-		return c.jobs(a)
+		return each(a, c.job)
 	case []api.Task:
-		return c.tasks(a)
+		return each(a, c.task)
 	}
 	return answer
 }
 
-// jobs returns the parts of jobs that c may see.
-func (c *caller) jobs(all []api.Job) []api.Job {
+// each returns what is left of all.
+func each[T any](all []T, cut func(T) T) []T {
 	all = slices.Clone(all)
 	for i := range all {
-		all[i] = c.job(all[i])
-	}
-	return all
-}
-
-// tasks returns the parts of tasks that c may see.
-func (c *caller) tasks(all []api.Task) []api.Task {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i] = c.task(all[i])
+		all[i] = cut(all[i])
 	}
 	return all
 }

@@ -157,18 +157,17 @@ func (s *Server) machine(a *operations) {
 
 func (s *Server) jobs(a *operations) {
 	register(a, anyone, "POST", "/v1/jobs", "submit", "Submit a job", 201,
-		func(ctx context.Context, in *keyed[api.Submission]) (*body[api.Submitted], error) {
-			caller, err := peer(ctx)
+		ofCaller(func(ctx context.Context, caller cluster.Credentials, in *keyed[api.Submission]) (*body[api.Submitted],
+			error) {
+			key, err := in.key()
 			if err != nil {
 				return nil, err
 			}
 			job := submissionOf(&in.Body, caller)
-			if job.Key, err = in.key(); err != nil {
-				return nil, err
-			}
+			job.Key = key
 			id, err := s.driver.Submit(ctx, job)
 			return &body[api.Submitted]{api.Submitted{ID: int64(id)}}, err
-		})
+		}))
 	register(a, sizes, "GET", "/v1/jobs", "jobs", "List jobs", 200,
 		func(ctx context.Context, in *listJobs) (*body[[]api.Job], error) {
 			jobs, err := s.list(ctx, in)
@@ -252,38 +251,26 @@ func (s *Server) tasks(a *operations) {
 			return &body[[]api.Task]{tasks}, err
 		})
 	register(a, owner, "GET", "/v1/tasks/{task}", "task", "Return a task that runs or has ended", 200,
-		func(ctx context.Context, in *struct {
+		ofTask(func(ctx context.Context, id cluster.TaskID, in *struct {
 			TaskPath
 			Ended bool `query:"ended" doc:"answer when the job has ended"`
 		}) (*body[api.Task], error) {
-			id, err := in.id()
-			if err != nil {
-				return nil, err
-			}
 			task, err := s.driver.WaitTask(ctx, id, in.Ended)
 			return &body[api.Task]{task}, err
-		})
+		}))
 	register(a, owner, "PUT", "/v1/tasks/{task}/pause", "pauseTask", "Pause a task: its programs are stopped", 202,
-		func(ctx context.Context, in *struct {
+		ofTask(func(ctx context.Context, id cluster.TaskID, in *struct {
 			TaskPath
 			PageOut
 		}) (*struct{}, error) {
-			id, err := in.id()
-			if err != nil {
-				return nil, err
-			}
 			return nil, s.driver.Pause(ctx, callerOf(ctx).Credentials, id.Job, id, in.PageOut.Wanted)
-		})
+		}))
 	register(a, owner, "DELETE", "/v1/tasks/{task}/pause", "resumeTask", "Resume a paused task", 202,
-		func(ctx context.Context, in *struct{ TaskPath }) (*struct{}, error) {
-			id, err := in.id()
-			if err != nil {
-				return nil, err
-			}
+		ofTask(func(ctx context.Context, id cluster.TaskID, in *struct{ TaskPath }) (*struct{}, error) {
 			return nil, s.driver.Resume(ctx, callerOf(ctx).Credentials, id.Job, id)
-		})
+		}))
 	register(a, owner, "GET", "/v1/tasks/{task}/output", "output", "Return the output of a task", 200,
-		func(ctx context.Context, in *struct {
+		ofTask(func(ctx context.Context, id cluster.TaskID, in *struct {
 			TaskPath
 			Stderr bool  `query:"stderr" doc:"standard error instead of standard output"`
 			Run    int   `query:"run" doc:"number of the run of the task; 0 is the newest run"`
@@ -291,13 +278,9 @@ func (s *Server) tasks(a *operations) {
 			From   int64 `query:"from" doc:"number of bytes to skip at the beginning" minimum:"0"`
 			All    bool  `query:"all" doc:"the task waits for this reader before it drops output, as long as the reader makes progress"`
 		}) (*streamed, error) {
-			id, err := in.id()
-			if err != nil {
-				return nil, err
-			}
 			return s.output(ctx, api.Output{Task: id, Run: in.Run, Stderr: in.Stderr, Follow: in.Follow, From: in.From,
 				All: in.All})
-		})
+		}))
 }
 
 // Profile is a profile to be stored. It is complete, because what was left out would be stored as a measured zero.
@@ -312,11 +295,7 @@ func profileOf(p store.Profile) api.NamedProfile {
 func (s *Server) knowledge(a *operations) {
 	s.applications(a)
 	register(a, anyone, "GET", "/v1/profiles", "profiles", "List the caller's profiles", 200,
-		func(ctx context.Context, in *named) (*body[[]api.NamedProfile], error) {
-			caller, err := peer(ctx)
-			if err != nil {
-				return nil, err
-			}
+		ofCaller(func(ctx context.Context, caller cluster.Credentials, in *named) (*body[[]api.NamedProfile], error) {
 			stored, err := s.profiles.Profiles(ctx, caller.UID, caller.User)
 			stored = pageOf(in, stored, func(p *store.Profile) string { return p.Name })
 			out := make([]api.NamedProfile, len(stored))
@@ -324,30 +303,23 @@ func (s *Server) knowledge(a *operations) {
 				out[i] = profileOf(stored[i])
 			}
 			return &body[[]api.NamedProfile]{out}, err
-		})
+		}))
 	register(a, anyone, "GET", "/v1/profiles/{name}", "profile", "Return a profile of the caller", 200,
-		func(ctx context.Context, in *struct {
+		ofCaller(func(ctx context.Context, caller cluster.Credentials, in *struct {
 			Name string `path:"name"`
 		}) (*body[api.NamedProfile], error) {
-			caller, err := peer(ctx)
-			if err != nil {
-				return nil, err
-			}
 			stored, err := s.profiles.Profile(ctx, caller.UID, caller.User, in.Name)
 			if errors.Is(err, store.ErrNotFound) {
 				return nil, api.Errorf(api.NotFound, "profile %q: does not exist; `bellows profile` measures it", in.Name)
 			}
 			return &body[api.NamedProfile]{profileOf(stored)}, err
-		})
+		}))
 	register(a, anyone, "PUT", "/v1/profiles/{name}", "store-profile",
-		"Store a profile, in place of an old profile of the same name", 204, func(ctx context.Context, in *struct {
+		"Store a profile, in place of an old profile of the same name", 204,
+		ofCaller(func(ctx context.Context, caller cluster.Credentials, in *struct {
 			Name string `path:"name"`
 			Body Profile
 		}) (*struct{}, error) {
-			caller, err := peer(ctx)
-			if err != nil {
-				return nil, err
-			}
 			if !cluster.IsName(in.Name) {
 				return nil, api.Errorf(api.Invalid, "%v", cluster.CheckName("profile name", in.Name))
 			}
@@ -357,10 +329,10 @@ func (s *Server) knowledge(a *operations) {
 			}
 			p.Name, p.UID, p.User = in.Name, caller.UID, caller.User
 			p.Made = timeline.Time(time.Now().UnixNano())
-			err = s.profiles.PutProfile(ctx, p)
+			err := s.profiles.PutProfile(ctx, p)
 			if errors.Is(err, store.ErrProfiles) {
 				err = api.Errorf(api.OverQuota, "profile %q: %w", in.Name, err)
 			}
 			return nil, err
-		})
+		}))
 }

@@ -93,32 +93,26 @@ func (s *Server) applications(a *operations) {
 			return &body[[]api.Application]{out}, nil
 		})
 	register(a, anyone, "GET", "/v1/apps/{name}", "application", "Return what is known of an application of the caller",
-		200, func(ctx context.Context, in *ApplicationPath) (*body[api.Application], error) {
-			caller, err := peer(ctx)
-			if err != nil {
-				return nil, err
-			}
+		200, ofCaller(func(ctx context.Context, caller cluster.Credentials, in *ApplicationPath) (*body[api.Application],
+			error) {
 			stored, err := s.profiles.App(ctx, caller.UID, caller.User, in.Name)
 			if err != nil {
 				return nil, in.unknown(err)
 			}
 			out, err := s.applicationOf(ctx, &stored)
 			return &body[api.Application]{out}, err
-		})
+		}))
 	register(a, anyone, "POST", "/v1/apps", "import-runs",
 		"Add runs that another system recorded to what is known of the caller's applications", 200,
-		func(ctx context.Context, in *body[api.RecordedRuns]) (*body[api.ImportedRuns], error) {
-			caller, err := peer(ctx)
-			if err != nil {
-				return nil, err
-			}
+		ofCaller(func(ctx context.Context, caller cluster.Credentials, in *body[api.RecordedRuns]) (*body[api.ImportedRuns],
+			error) {
 			h, notes, err := profile.ReadHistory(in.Body.History)
 			if err != nil {
 				return nil, api.Errorf(api.Invalid, "%v", err)
 			}
 			out, err := s.driver.Import(ctx, caller, h)
 			return &body[api.ImportedRuns]{api.ImportedRuns{Apps: out, Notes: notes}}, err
-		})
+		}))
 	register(a, own, "DELETE", "/v1/apps/{name}", "forget-application",
 		"Forget all that is known of an application of the caller", 204, func(ctx context.Context, in *struct {
 			ApplicationPath

@@ -58,11 +58,8 @@ func (b *unreadBulk) submissions(caller cluster.Credentials) iter.Seq2[live.Subm
 
 func (s *Server) bulk(a *operations) {
 	register(a, anyone, "POST", "/v1/jobs/bulk", "submit-bulk", "Submit jobs, all or none", 201,
-		func(ctx context.Context, in *keyed[unreadBulk]) (*body[api.SubmittedBulk], error) {
-			caller, err := peer(ctx)
-			if err != nil {
-				return nil, err
-			}
+		ofCaller(func(ctx context.Context, caller cluster.Credentials, in *keyed[unreadBulk]) (*body[api.SubmittedBulk],
+			error) {
 			key, err := in.key()
 			if err != nil {
 				return nil, err
@@ -77,5 +74,5 @@ func (s *Server) bulk(a *operations) {
 				out.IDs[i] = int64(first) + int64(i)
 			}
 			return &body[api.SubmittedBulk]{out}, err
-		})
+		}))
 }

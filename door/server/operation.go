@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/door/server/openapi"
 	"github.com/bellows-rm/bellows/executor"
 	"github.com/bellows-rm/bellows/live"
@@ -53,12 +54,40 @@ type streamed struct{ Body func(io.Writer) }
 // upgraded is a response after which the connection belongs to Body, which closes it.
 type upgraded struct{ Body func(net.Conn) }
 
+// does is what an operation does: see register.
+type does[In, Out any] = func(context.Context, *In) (*Out, error)
+
+// ofCaller is an operation that gets who calls.
+func ofCaller[In, Out any](do func(context.Context, cluster.Credentials, *In) (*Out, error)) does[In, Out] {
+	return func(ctx context.Context, in *In) (*Out, error) {
+		caller, err := peer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, caller, in)
+	}
+}
+
+// ofTask is an operation on a task.
+func ofTask[In interface {
+	id() (cluster.TaskID, error)
+}, Out any](
+	do func(context.Context, cluster.TaskID, *In) (*Out, error)) does[In, Out] {
+	return func(ctx context.Context, in *In) (*Out, error) {
+		id, err := (*in).id()
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, id, in)
+	}
+}
+
 // register adds one operation. The fields of In are the parameters, tagged path, query or header, Body if the request
 // has a body, JSON or a message, and Digest if the digest of JSON is needed. Out has a field Body: a value to write
 // as JSON, a reply to a message, a stream, events, a function that takes the connection over, or nothing. Errors are
 // answered as a Problem. who says who may call the operation, and what the answer shows them: see access.
 func register[In, Out any](a *operations, who access, method, path, id, summary string, status int,
-	do func(context.Context, *In) (*Out, error)) {
+	do does[In, Out]) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	who.check(id, new(In), out)
 	parameters, needs := parametersOf(in), who.needs(method, id)

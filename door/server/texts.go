@@ -141,7 +141,7 @@ func (u *updates) texts(c *caller, from int64, up api.Update) ([][]byte, error) 
 	}
 	made, size := eventTexts{at: now}, 0
 	for _, part := range parts(up) {
-		part.Jobs = c.jobs(part.Jobs)
+		part.Jobs = each(part.Jobs, c.job)
 		id := part.Revision
 		if part.More {
 			id = 0 // Whoever has only this part does not know the revision.

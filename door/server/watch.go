@@ -130,7 +130,7 @@ func (s *Server) sendMachine(ctx context.Context, to *watching) error {
 	}
 	tasks, at, _ := s.driver.Measured(ctx) // While the engine hangs there are none, and the status says so.
 	to.due = nextMachine(time.Now())
-	return to.send("machine", 0, api.Machine{Status: status, At: at, Tasks: to.caller.tasks(tasks)})
+	return to.send("machine", 0, api.Machine{Status: status, At: at, Tasks: each(tasks, to.caller.task)})
 }
 
 // nextMachine returns when the state of the machine is sent next: at the same time to all who want it, so that the

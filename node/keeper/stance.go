@@ -168,28 +168,19 @@ func (c *Container) hasten(ctx context.Context, how func(*stance)) {
 }
 
 // Stop stops the programs for a party.
-func (c *Container) Stop(ctx context.Context, by Party) error {
-	return c.change(ctx, func(s *stance) {
-		s.still |= by
-		s.breaths &^= by
-		s.slows = c.slows()
-	})
-}
+func (c *Container) Stop(ctx context.Context, by Party) error { return c.stand(ctx, by, by, 0) }
 
 // Release ends what a party does: the programs run unless another one has stopped them.
-func (c *Container) Release(ctx context.Context, by Party) error {
-	return c.change(ctx, func(s *stance) {
-		s.still &^= by
-		s.breaths &^= by
-		s.slows = c.slows()
-	})
-}
+func (c *Container) Release(ctx context.Context, by Party) error { return c.stand(ctx, by, 0, 0) }
 
 // Breathe lets the programs run for a party, even if others have stopped them.
-func (c *Container) Breathe(ctx context.Context, by Party) error {
+func (c *Container) Breathe(ctx context.Context, by Party) error { return c.stand(ctx, by, 0, by) }
+
+// stand ends what a party does, and begins a stop or a breath in its place.
+func (c *Container) stand(ctx context.Context, by, still, breaths Party) error {
 	return c.change(ctx, func(s *stance) {
-		s.still &^= by
-		s.breaths |= by
+		s.still = s.still&^by | still
+		s.breaths = s.breaths&^by | breaths
 		s.slows = c.slows()
 	})
 }
