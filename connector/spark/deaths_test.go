@@ -57,7 +57,7 @@ func TestLongSparkDeaths(t *testing.T) {
 
 	kinds := []string{"JVM", "launcher", "daemon", "driver"}
 	var done atomic.Bool
-	var right, failed, opened atomic.Int64
+	var right, wrong, failed, opened atomic.Int64
 	var dead sync.Map                          // JVMs of drivers that were killed
 	jvms := make([]atomic.Int64, len(drivers)) // of drivers that query; 0 while there is none
 	stream := func(nth int, r *rand.Rand) {
@@ -74,10 +74,12 @@ func TestLongSparkDeaths(t *testing.T) {
 				if err = d.ask("query", map[string]any{"number": number}, &rows); err != nil {
 					continue
 				}
-				right.Add(1)
 				if how := rows.differs(want.queries[number], ordered[number]...); how != "" {
+					wrong.Add(1)
 					t.Errorf("%s: query %d: %s", d.name, number, how)
+					continue
 				}
+				right.Add(1)
 			}
 			jvms[nth].Store(0)
 			if err != nil {
@@ -97,8 +99,29 @@ func TestLongSparkDeaths(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, uint64(nth)))
 		streams.Go(func() { stream(nth, r) })
 	}
+	victims := func(kind string) (found []int) {
+		switch kind {
+		case "JVM":
+			return m.jvms()
+		case "launcher":
+			return m.processes(m.bellows, "spark-executor")
+		case "daemon":
+			return m.processes(m.bellows, "--log")
+		}
+		for nth := range jvms {
+			if pid := int(jvms[nth].Load()); pid != 0 {
+				found = append(found, pid)
+			}
+		}
+		return found
+	}
 	r := rand.New(rand.NewPCG(seed, uint64(len(drivers))))
 	killed := map[string]int{}
+	defer func() {
+		fmt.Printf("REPORT: Spark: killed %d JVMs, %d launchers, %d daemons, %d drivers, of %d each; of the queries of %d "+
+			"applications, %d right, %d failed, %d wrong; seed %d\n", killed["JVM"], killed["launcher"], killed["daemon"],
+			killed["driver"], *deaths, opened.Load(), right.Load(), failed.Load(), wrong.Load(), seed)
+	}()
 	for n := 0; n < len(kinds)**deaths && !t.Failed(); n++ {
 		before := right.Load()
 		for end := time.Now().Add(time.Minute); right.Load() == before && time.Now().Before(end); {
@@ -106,30 +129,19 @@ func TestLongSparkDeaths(t *testing.T) {
 		}
 		time.Sleep(time.Duration(r.IntN(2000)) * time.Millisecond)
 		kind := kinds[n%len(kinds)]
-		var found []int
-		for found == nil {
-			switch kind {
-			case "JVM":
-				found = m.jvms()
-			case "launcher":
-				found = m.processes(m.bellows, "spark-executor")
-			case "daemon":
-				found = m.processes(m.bellows, "--log")
-			default:
-				for nth := range jvms {
-					if pid := int(jvms[nth].Load()); pid != 0 {
-						found = append(found, pid)
-					}
-				}
-			}
+		for killed[kind] == n/len(kinds) && !t.Failed() { // Whatever is found may end before it is killed.
 			time.Sleep(10 * time.Millisecond)
-		}
-		pid := found[r.IntN(len(found))]
-		if kind == "driver" {
-			dead.Store(pid, true)
-		}
-		if syscall.Kill(pid, syscall.SIGKILL) == nil {
-			killed[kind]++
+			found := victims(kind)
+			if len(found) == 0 {
+				continue
+			}
+			pid := found[r.IntN(len(found))]
+			if kind == "driver" {
+				dead.Store(pid, true)
+			}
+			if syscall.Kill(pid, syscall.SIGKILL) == nil {
+				killed[kind]++
+			}
 		}
 		if kind == "daemon" {
 			time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
@@ -146,8 +158,6 @@ func TestLongSparkDeaths(t *testing.T) {
 	}
 	done.Store(true)
 	streams.Wait()
-	t.Logf("killed %v; %d queries were right, %d failed; %d applications", killed, right.Load(), failed.Load(),
-		opened.Load())
 	if n, least := right.Load(), int64(len(kinds)**deaths/2); n < least {
 		t.Errorf("only %d queries have succeeded, want %d", n, least)
 	}

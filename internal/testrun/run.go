@@ -99,8 +99,11 @@ func (r *run) event(e event, out io.Writer) {
 		}
 	case "output":
 		r.keep(name, e.Output)
-		if e.Test == "" {
+		switch {
+		case e.Test == "":
 			packageLine(e.Output, out)
+		case saidAtOnce.MatchString(e.Output):
+			fmt.Fprint(out, e.Output)
 		}
 	case "pass", "fail", "skip":
 		if e.Elapsed >= slowSeconds && e.Test != "" && e.Test == twoLevels(e.Test) {
@@ -176,6 +179,10 @@ func (r *run) add(other *run) {
 	r.results = append(r.results, other.results...)
 	r.slow = append(r.slow, other.slow...)
 }
+
+// saidAtOnce matches lines that a test prints for whoever runs it, however it ends: what it could not do here, on which
+// .ci/run relies, and what it has counted.
+var saidAtOnce = regexp.MustCompile(`^(LEFT OUT|REPORT): `)
 
 // packageLine prints the go command's line about a package, unless it says nothing.
 func packageLine(text string, out io.Writer) {

@@ -13,8 +13,11 @@ import (
 const events = `{"Action":"start","Package":"m/a"}
 {"Action":"run","Package":"m/a","Test":"TestGood"}
 {"Action":"output","Package":"m/a","Test":"TestGood","Output":"=== RUN   TestGood\n"}
+{"Action":"output","Package":"m/a","Test":"TestGood","Output":"REPORT: 3 right\n"}
+{"Action":"output","Package":"m/a","Test":"TestGood","Output":"no REPORT: noise\n"}
 {"Action":"pass","Package":"m/a","Test":"TestGood","Elapsed":0}
 {"Action":"run","Package":"m/a","Test":"TestSwap"}
+{"Action":"output","Package":"m/a","Test":"TestSwap","Output":"LEFT OUT: there is no swap\n"}
 {"Action":"output","Package":"m/a","Test":"TestSwap","Output":"    x_test.go:5: looked for swap\n"}
 {"Action":"output","Package":"m/a","Test":"TestSwap","Output":"    x_test.go:7: needs swap\n"}
 {"Action":"output","Package":"m/a","Test":"TestSwap","Output":"--- SKIP: TestSwap (0.00s)\n"}
@@ -74,7 +77,9 @@ func TestReport(t *testing.T) {
 		want   string
 		code   int
 	}{
-		{"skips are named", []string{events}, `ok  	m/a	0.1s
+		{"skips are named", []string{events}, `REPORT: 3 right
+LEFT OUT: there is no swap
+ok  	m/a	0.1s
 
 skipped: m/a TestSwap: needs swap
 skipped: m/a TestTraces: needs ../shared/fixtures
@@ -86,7 +91,9 @@ FAIL	m/b	0.1s
 failed: m/b TestBad/case
 0 passed, 1 failed, 0 skipped in 3s
 `, 1},
-		{"what does not compile has failed", []string{events, notCompiled}, `ok  	m/a	0.1s
+		{"what does not compile has failed", []string{events, notCompiled}, `REPORT: 3 right
+LEFT OUT: there is no swap
+ok  	m/a	0.1s
 c.go:3: undefined: x
 FAIL	m/c [build failed]
 
