@@ -379,3 +379,7 @@ var FitsSoon, BecauseFitsSoon = says2("what it soon needs fits, %s: others may u
 	memory, memory)
 var WaitsForRetry, BecauseWaitsForRetry = says1(
 	"preempted: it waits for stage %d, of which a task is to run again, and no node has room for that", number)
+
+// PartOfCPU: B is what a usual program is granted. What the task uses is unknown.
+var PartOfCPU, BecausePartOfCPU = says2("starts with %v of %s: what it uses is unknown, and CPU is shared by weight",
+	asIs[resource.Amount](func(_ Reason, v int64, _ clock) any { return float64(v) / float64(resource.Core) }), cores)

@@ -38,3 +38,9 @@ func (s *Stage) ReservedCPUWords() string {
 	}
 	return fmt.Sprintf("reserves %s: %s", resource.CPU.Format(s.Ideal[resource.CPU]), s.ReservedCPU)
 }
+
+// CPUUnknown reports whether neither the submitter nor a run says how much CPU a task of s uses, and it may use what
+// others leave: then Ideal[CPU] is no need, but what a usual program gets.
+func (s *Stage) CPUUnknown() bool {
+	return s.ReservedCPU != nil && s.ReservedCPU.Runs == 0 && s.MaxCPU > s.Ideal[resource.CPU]
+}

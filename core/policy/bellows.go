@@ -30,10 +30,10 @@ type bellows struct {
 	elastic bool
 	foresight
 	foresees bool
-	window   int  // how many jobs compete for a place
-	longest  bool // the longest job comes first if it would end last
+	window   int     // how many jobs compete for a place
+	longest  bool    // the longest job comes first if it would end last
+	part     float64 // of its CPU that must be free where a program starts of whose use of CPU nothing is known
 	level    *ecs.Leveler
-	levels   bool
 	backoff  backoff
 
 	// The rest belongs to one decision.
@@ -64,11 +64,14 @@ func newBellows(s *contract.Settings) Policy {
 	b.longest = s.Declare("longest", "on",
 		"on: of the jobs that compete, one that would end last even if it started now starts first, unless more jobs are to "+
 			"be expected; off: less remaining work comes first").OneOf("on", "off") == "on"
-	b.levels = s.Declare("level", "on",
+	b.part = s.Declare("part", "0.5",
+		"from 0 to 1: the part of its core that must be free where a program starts of whose use of CPU nothing is known "+
+			"or stated: it is granted what is free of it, as a weight; 1: all of it").Share()
+	levels := s.Declare("level", "on",
 		"on: a task is granted the CPU that its phase demands, as a weight, and tasks that have time stop ahead of a "+
 			"collision; off: a task is granted the CPU that it needs").OneOf("on", "off") == "on"
 	b.level = ecs.NewLeveler(map[string]string{"ecs.cpu": "weight", "ecs.short": "false", "ecs.states": "40000"})
-	if !b.levels {
+	if !levels {
 		b.level = ecs.NewLeveler(map[string]string{"ecs.overcommit": "false", "ecs.leveling": "false"})
 	}
 	b.level.Renews = s.Declare("renew", "on",
@@ -96,8 +99,9 @@ func (*bellows) Name() string { return "bellows" }
 // Traits sets Quotas because a task may be granted more than its least need, so that an end changes what starts
 // elsewhere.
 func (b *bellows) Traits() Traits {
-	return Traits{UnderSizes: b.elastic, Deadlines: true, LooksAhead: b.levels || b.foresees || b.backoff.lasts > 0,
-		ByPhase: b.levels, Weighs: b.levels, Stops: b.levels, Renews: b.level.Renews, Quotas: true, Admit: b.order.admit,
+	levels := b.level.Levels()
+	return Traits{UnderSizes: b.elastic, Deadlines: true, LooksAhead: levels || b.foresees || b.backoff.lasts > 0,
+		ByPhase: levels, Weighs: levels, Stops: levels, Renews: b.level.Renews, Quotas: true, Admit: b.order.admit,
 		Why: b.why, DropCaches: b.dropCaches}
 }
 
@@ -214,6 +218,9 @@ func (b *bellows) why(now timeline.Time, s *book.Snapshot, j *book.JobState, sta
 		return cluster.Because(cluster.NoSuchQueue), true
 	}
 	need, _ := b.level.Grant(j, stage)
+	if j.Stages[stage].CPUUnknown() {
+		need[resource.CPU] = b.partOf(need[resource.CPU])
+	}
 	if _, room := s.FirstOpen(need, 0); !room {
 		if n, ok := s.FirstOpen(b.least(j, stage), 0); ok {
 			_, why, ok := b.size(now, s, n, j, stage)

@@ -267,6 +267,67 @@ func TestPhasesAreWeights(t *testing.T) {
 	}
 }
 
+// A program of whose use of CPU nothing is known starts where half of its core is free, since CPU is shared by weight,
+// and holds no more than that. One that is known, or bounded by a quota, waits for what it needs.
+func TestUnknownCPUStartsOnPart(t *testing.T) {
+	unknown := func(s *cluster.Stage) { s.ReservedCPU, s.MaxCPU = &cluster.ReservedCPU{}, resource.MostCPU }
+	for _, c := range []struct {
+		name string
+		part string
+		free resource.Amount
+		is   func(*cluster.Stage)
+		want resource.Amount // 0: it waits
+	}{
+		{"all of it", "0.5", 1000, unknown, 1000},
+		{"more than half", "0.5", 700, unknown, 700},
+		{"half", "0.5", 500, unknown, 500},
+		{"less than half", "0.5", 499, unknown, 0},
+		{"a quarter", "0.25", 250, unknown, 250},
+		{"all is wanted", "1", 999, unknown, 0},
+		{"anything suffices, and nothing does not", "0", 0, unknown, 0},
+		{"stated", "0.5", 700, func(s *cluster.Stage) { s.MaxCPU = resource.MostCPU }, 0},
+		{"learned", "0.5", 700, func(s *cluster.Stage) {
+			s.ReservedCPU, s.MaxCPU = &cluster.ReservedCPU{Runs: 1}, resource.MostCPU
+		}, 0},
+		{"a quota", "0.5", 700, func(s *cluster.Stage) { s.ReservedCPU = &cluster.ReservedCPU{} }, 0},
+	} {
+		d := newDesk(t, map[string]string{"bellows.part": c.part}, resource.Of(2*resource.Core, 8*resource.GB))
+		other := box(1, 1, 100*time.Second)
+		other.Stages[0].Ideal[resource.CPU] = 2*resource.Core - c.free
+		d.submit(0, other)
+		j := box(2, 1, 100*time.Second)
+		c.is(&j.Stages[0])
+		d.submit(1, j)
+		var got resource.Amount
+		for _, s := range d.last {
+			if s.Kind != cluster.Start {
+				continue
+			}
+			got = s.Grant[resource.CPU]
+			if why := s.Reason.Words(nil); (got < resource.Core) != strings.Contains(why, "of 1 core") {
+				t.Errorf("%s: %s", c.name, why)
+			}
+		}
+		if n := d.engine.Snapshot().Nodes[0]; got != c.want || n.Free[resource.CPU] != c.free-got {
+			t.Errorf("%s: of %d free it is granted %d, want %d, and %d are left", c.name, c.free, got, c.want,
+				n.Free[resource.CPU])
+		}
+	}
+}
+
+// Where a whole core is free on another node, a program of unknown use starts there.
+func TestUnknownCPUPrefersWholeCore(t *testing.T) {
+	d := newDesk(t, nil, resource.Of(resource.Core, 8*resource.GB), resource.Of(resource.Core, 8*resource.GB))
+	other := box(1, 1, 100*time.Second)
+	other.Stages[0].Ideal[resource.CPU] = resource.Core / 4
+	d.submit(0, other)
+	j := box(2, 1, 100*time.Second)
+	j.Stages[0].ReservedCPU, j.Stages[0].MaxCPU = &cluster.ReservedCPU{}, resource.MostCPU
+	if got := d.submit(1, j); got != " 2.0.0 on n2" {
+		t.Errorf("start%s, want 2.0.0 on n2, where a whole core is free", got)
+	}
+}
+
 // Each stage of a job that is ready may start, and not only the first of them.
 func TestEachReadyStageMayStart(t *testing.T) {
 	d := newDesk(t, nil, resource.Of(8*resource.Core, 10*resource.GB))

@@ -130,6 +130,9 @@ func (e *Leveler) End(now timeline.Time, p *book.Plan) {
 	e.watch.wake(now, p)
 }
 
+// Levels reports whether it stops tasks ahead of a collision.
+func (e *Leveler) Levels() bool { return e.levels }
+
 // DropCaches discards what can be computed again from the plan.
 func (e *Leveler) DropCaches() { e.watch = watch{} }
 
