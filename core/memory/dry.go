@@ -713,8 +713,33 @@ func (m *Manager) refuseDry(r *request, free resource.Amount) (why Reason, refus
 	if back := m.waitsToComeBack(r); back != nil && r.Class == cluster.Flex {
 		return Reason{Code: ComesBack, A: int64(r.Min), B: int64(back.at.rank)}, true
 	}
-	if e := m.inTheWay(r, min(max(0, r.Min-free), m.slack())); e != nil {
+	return m.refuseUnsafe(r, min(max(0, r.Min-free), m.slack()))
+}
+
+// refuseUnsafe returns why a container does not start that others must end before; coming is as for inTheWay.
+func (m *Manager) refuseUnsafe(r *request, coming resource.Amount) (why Reason, refused bool) {
+	if e := m.inTheWay(r, coming); e != nil {
 		return Reason{Code: NoSafeStart, A: int64(r.Min), B: int64(e.Rank)}, true
 	}
 	return Reason{}, false
+}
+
+// refuseTaken is refuseDry once it is planned what is taken for the request: of that, only what containers have above
+// what they hold makes room, and what goes to swap takes room there. Without it, with each request the memory would be
+// taken, the container refused all the same, and the memory lent again.
+func (m *Manager) refuseTaken(r *request) (why Reason, refused bool) {
+	if !m.banks() {
+		return Reason{}, false
+	}
+	freed := resource.Amount(0)
+	for i := range m.gifts {
+		c := m.gifts[i].from
+		freed += max(0, min(m.gifts[i].bytes, c.room()-c.demand()))
+	}
+	for _, c := range m.ordered {
+		if c.doing(Shrink) {
+			freed += max(0, min(c.coming(), c.room()-c.demand()))
+		}
+	}
+	return m.refuseUnsafe(r, freed)
 }

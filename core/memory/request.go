@@ -156,6 +156,9 @@ func (m *Manager) consider(r *request, unallocated resource.Amount, before []req
 	if !possible && coming == 0 && !m.giverBusy(r) {
 		return Refuse, why
 	}
+	if possible && !bad {
+		mustWait, bad = m.refuseTaken(r)
+	}
 	if possible && bad {
 		return Refuse, mustWait
 	}
