@@ -3,6 +3,7 @@
 package spark_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -15,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/connector/spark"
 )
 
-// faulty returns the jar of testdata/Faults.scala.
+// faulty returns the jar of the sources in testdata.
 func (m *machine) faulty() string {
 	m.t.Helper()
 	j, err := spark.FindJava(m.t.Context())
@@ -24,7 +25,7 @@ func (m *machine) faulty() string {
 	}
 	jar := filepath.Join(m.dir, "faults.jar")
 	m.run(j.Path, "-cp", filepath.Join(pyspark(m.t), "jars", "*"), "scala.tools.nsc.Main", "-usejavacp", "-nowarn",
-		"-d", jar, "testdata/Faults.scala")
+		"-d", jar, "testdata/Faults.scala", "testdata/Stranger.scala")
 	return jar
 }
 
@@ -64,6 +65,57 @@ func TestLongSparkClients(t *testing.T) {
 	}
 	if len(processes) != 1 {
 		t.Errorf("they ran in the JVMs %v, want one", processes)
+	}
+}
+
+// Whoever does not know the secret of an application, such as another user, gets nothing of it. Without a secret who
+// reaches its ports has its settings and its data, and it warns of that.
+func TestLongSparkStranger(t *testing.T) {
+	m := begin(t)
+	_, jar := m.pool("sp", "--min", "1", "--max", "1")
+	faulty := m.faulty()
+	d := m.driver("one", jar)
+	for _, secret := range []string{"", "of one application"} {
+		conf := map[string]any{}
+		if secret != "" {
+			conf = map[string]any{"spark.authenticate": true, "spark.authenticate.secret": secret}
+		}
+		if err := d.open("spark-bellows://sp", conf); err != nil {
+			t.Fatal(err)
+		}
+		log, err := os.ReadFile(d.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(log), "spark.authenticate is not true"); n != 1 {
+			t.Errorf("with the secret %q: %d warnings, want one in all", secret, n)
+		}
+		if err := d.ask("count", map[string]any{"rows": 1000, "keep": true}, nil); err != nil {
+			t.Fatal(err)
+		}
+		var ports []int
+		if err := d.ask("ports", nil, &ports); err != nil {
+			t.Fatal(err)
+		}
+		if len(ports) != 3 {
+			t.Fatalf("ports %v, want those of a driver and of two block managers", ports)
+		}
+		args := []string{"java", "-cp", faulty + ":" + filepath.Join(pyspark(t), "jars", "*"),
+			"org.apache.spark.stranger.Stranger"}
+		for _, port := range ports {
+			args = append(args, fmt.Sprint(port))
+		}
+		var got struct{ Settings, Bytes int }
+		_, text, _ := strings.Cut(m.run(args...), "RESULT ")
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		if secret == "" && (got.Settings == 0 || got.Bytes == 0) || secret != "" && got.Settings+got.Bytes != 0 {
+			t.Errorf("with the secret %q a stranger gets %+v", secret, got)
+		}
+	}
+	if err := d.ask("close", nil, nil); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -183,7 +235,6 @@ func TestLongSparkFaults(t *testing.T) {
 	}
 	counts("after attachments that failed")
 
-	// Whoever does not know the secret, such as another user, cannot use the ports of Spark.
 	open(faulty, map[string]any{"spark.authenticate": true, "spark.authenticate.secret": "of one application",
 		"spark.network.crypto.enabled": true})
 	if err := call("Exit", file); err != nil {

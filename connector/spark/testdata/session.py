@@ -90,6 +90,13 @@ class Driver:
             used += one._1() - one._2()
         return used
 
+    def ports(self):
+        """Where this driver listens, and where block managers do, its own among them."""
+        found, executors = [], self.spark.sparkContext._jsc.sc().getExecutorMemoryStatus().keys().iterator()
+        while executors.hasNext():
+            found.append(int(executors.next().rpartition(":")[2]))
+        return [int(self.spark.sparkContext.getConf().get("spark.driver.port"))] + found
+
     def pandas(self, what):
         """What a function of pandas computes from order lines: by rows, by groups, by groups as frames, or by batches;
         or what a frame of pandas has that the rows were collected into."""

@@ -73,6 +73,10 @@ private[spark] object Settings extends Logging {
       }
       conf.set(key, value)
     }
+    if (!conf.getBoolean("spark.authenticate", false)) { // By now Spark listens: this cannot be forced.
+      logWarning("spark.authenticate is not true: other users of this machine, who reach the ports of this " +
+        "application, can read its settings and data; set it, and spark.authenticate.secret, where only you read them")
+    }
     for ((key, value) <- preferred) conf.setIfMissing(key, value)
   }
 
