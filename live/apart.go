@@ -79,7 +79,7 @@ func (d *Driver) forgetUnknown(e *cluster.Event) {
 			"reason", e.Detail)
 	}
 	delete(d.inventory.apart, id)
-	d.out.forget = append(d.out.forget, id)
+	d.out.forget(id)
 }
 
 // killApart orders the end of the containers apart of a job, of all if it is 0, and returns how many these are.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -51,7 +50,7 @@ func (d *Driver) tell(j *job) { d.changes.tell(j) }
 func (d *Driver) tellAll() { d.changes.tellAll(d.jobs) }
 
 // askAll says that the reasons why jobs wait may have changed.
-func (d *Driver) askAll() { d.changes.asking.all() }
+func (d *Driver) askAll() { d.changes.askAll() }
 
 // asking says of which jobs it is not known why they wait since the last step. They are asked in turns, by ID.
 type asking struct {
@@ -59,10 +58,10 @@ type asking struct {
 	last cluster.JobID // that was asked
 }
 
-func (a *asking) all() { a.left = math.MaxInt }
+func (a *asking) askAll() { a.left = math.MaxInt }
 
-// open reports whether some jobs have not been asked.
-func (a *asking) open() bool { return a.left > 0 }
+// asks reports whether some jobs have not been asked.
+func (a *asking) asks() bool { return a.left > 0 }
 
 // turns yields the jobs to be asked now.
 func (a *asking) turns(jobs *board.List) iter.Seq[*board.Job] {
@@ -81,9 +80,9 @@ func (a *asking) turns(jobs *board.List) iter.Seq[*board.Job] {
 // publish publishes a new board.
 func (d *Driver) publish() {
 	e := d.board.Newest().Edit()
-	for _, id := range slices.Sorted(maps.Keys(d.changes.untold)) {
-		j, shown := d.changes.untold[id], e.Jobs.Job(id)
-		if now := d.shownAs(j, shown, e.Next()); d.jobs[id] == j {
+	for _, j := range d.changes.news() {
+		shown := e.Jobs.Job(j.ID)
+		if now := d.shownAs(j, shown, e.Next()); d.jobs[j.ID] == j {
 			e.Show(now, shown)
 		} else {
 			e.Drop(now, shown)
@@ -96,7 +95,7 @@ func (d *Driver) publish() {
 
 // askAgain finds out again why some of the jobs wait, and how many of their tasks wait for room alone.
 func (d *Driver) askAgain(e *board.Edition) {
-	for was := range d.changes.asking.turns(&e.Jobs) {
+	for was := range d.changes.turns(&e.Jobs) {
 		j := d.jobs[was.ID]
 		if j == nil || was.Pending() == 0 {
 			continue

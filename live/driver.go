@@ -72,7 +72,7 @@ func Start(c Config) (*Driver, error) {
 		pauses: map[cluster.NodeID]*pause{}}
 	d.learner = learn.New(c.Store, c.Log, d.now, waitingJobs{d})
 	d.keeping = retention.Begin(retention.Kept{Store: c.Store, Output: c.output(), Log: c.Log, Now: d.now,
-		Learned: d.learner.CaughtUp(), Removed: func(ids []cluster.JobID) { d.readers.past.Removed(ids) }}, c.Keep)
+		Learned: d.learner.CaughtUp(), Removed: func(ids []cluster.JobID) { d.readers.Removed(ids) }}, c.Keep)
 	d.engine = d.config.newEngine()
 	ctx := context.Background()
 	first, err := d.newSegment(d.engine, 0, nil)

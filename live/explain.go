@@ -65,7 +65,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (api.Explanation
 // inTurn is look for one caller at a time, who waits until the loop has had its part of the time since the callers
 // before.
 func (d *Driver) inTurn(ctx context.Context, f func()) error {
-	done, err := d.readers.explains.Turn(ctx)
+	done, err := d.readers.Turn(ctx)
 	if err != nil {
 		return err
 	}

@@ -219,8 +219,7 @@ func (d *Driver) touch(id cluster.JobID) {
 
 // harvest finds out which of the touched jobs have made progress, and which have ended.
 func (d *Driver) harvest(now timeline.Time) {
-	for id, j := range d.changes.touched {
-		delete(d.changes.touched, id)
+	for j := range d.changes.harvest() {
 		if j.state == nil || j.State.Ended {
 			continue
 		}
@@ -256,7 +255,7 @@ func (d *Driver) settle(j *job, ended bool, now timeline.Time) {
 	if ended {
 		j.State.Ended, j.State.Finished = true, now
 		j.State.Succeeded = j.count()
-		d.out.ended = append(d.out.ended, j.ID)
+		d.out.end(j.ID)
 		d.counts.JobEnded(j.State.Status)
 		d.log.Info("job ended", "job", j.ID, "name", j.Request.Job.Name, "status", j.State.Status, "reason", j.State.Detail)
 	}

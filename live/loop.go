@@ -89,7 +89,7 @@ func (d *Driver) untilNext() time.Duration {
 	if d.health.triesAgain() {
 		wait = min(wait, retryAfter)
 	}
-	if d.changes.asking.open() {
+	if d.changes.asks() {
 		wait = min(wait, askPause)
 	}
 	if len(d.able.answers) > 0 {

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,20 +19,62 @@ type outbox struct {
 	pauses map[cluster.JobID][]store.Pause
 	newer  map[cluster.JobID]cluster.Job // with revised forecasts
 	gone   []cluster.ContainerID         // containers whose records are to be removed
+	bare   []bare                        // of orders to start something
+	after  acts
+}
+
+// acts are what is done once the rest of an outbox is recorded.
+type acts struct {
 	orders []cluster.Order
-	bare   []bare // of orders to start something
 	forget []cluster.ContainerID
-	ended  []cluster.JobID // to be dropped when their end is stored
+	ended  []cluster.JobID // to be dropped
 	short  bool            // a run ended for want of memory
 }
 
-func (o *outbox) putJob(j *job) { put(&o.jobs, j.ID, j.State) }
+// take returns what is to be done, and empties the outbox, of which all is recorded.
+func (o *outbox) take() acts {
+	after := o.after
+	*o = outbox{}
+	return after
+}
 
+// batch is what is to be recorded, with what containers used that are to be forgotten.
+func (o *outbox) batch(used func([]cluster.ContainerID) []store.Usage) store.Batch {
+	return store.Batch{Jobs: o.jobs, Pauses: o.pauses, Revised: o.newer, Gone: o.gone, Usage: used(o.after.forget),
+		Tasks: slices.Collect(maps.Values(o.tasks))}
+}
+
+func (o *outbox) order(all ...cluster.Order)    { o.after.orders = append(o.after.orders, all...) }
+func (o *outbox) forget(id cluster.ContainerID) { o.after.forget = append(o.after.forget, id) }
+func (o *outbox) end(id cluster.JobID)          { o.after.ended = append(o.after.ended, id) }
+func (o *outbox) fallShort(is bool)             { o.after.short = o.after.short || is }
+
+// early has orders carried out before the rest is recorded; those that some returns are left.
+func (o *outbox) early(some func([]cluster.Order) []cluster.Order) {
+	o.after.orders = some(o.after.orders)
+}
+
+// withdraw drops the order to start a container if that waits, as it does on a full disk. It returns the decision.
+func (o *outbox) withdraw(id cluster.ContainerID) (start cluster.DecisionID, ok bool) {
+	at := slices.IndexFunc(o.after.orders, func(o cluster.Order) bool {
+		return o.Kind == cluster.Start && o.Container == id
+	})
+	if at < 0 {
+		return 0, false
+	}
+	was := o.after.orders[at]
+	o.after.orders = slices.Delete(o.after.orders, at, at+1)
+	o.bare = slices.DeleteFunc(o.bare, func(b bare) bool { return b.Launch == was.Launch })
+	return was.ID, true
+}
+
+// putBare adds what a run is to start.
+func (o *outbox) putBare(r *run, b *launch.Bare) { o.bare = append(o.bare, bare{run: r, Bare: b}) }
+
+func (o *outbox) putJob(j *job)    { put(&o.jobs, j.ID, j.State) }
 func (o *outbox) putPauses(j *job) { put(&o.pauses, j.ID, j.Pauses) }
-
-func (o *outbox) putRun(r *run) { put(&o.tasks, r.Container, r.Task) }
-
-func (o *outbox) revise(j *job) { put(&o.newer, j.ID, j.Request.Job) }
+func (o *outbox) putRun(r *run)    { put(&o.tasks, r.Container, r.Task) }
+func (o *outbox) revise(j *job)    { put(&o.newer, j.ID, j.Request.Job) }
 
 // put puts a value into a map, which it makes if there is none.
 func put[K comparable, V any](into *map[K]V, key K, value V) {
@@ -43,8 +86,7 @@ func put[K comparable, V any](into *map[K]V, key K, value V) {
 
 // kill orders the end of a container.
 func (o *outbox) kill(id cluster.ContainerID) {
-	o.orders = append(o.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: id.Task},
-		Container: id})
+	o.order(cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: id.Task}, Container: id})
 }
 
 func (o *outbox) dropRun(r *run) {
@@ -65,15 +107,14 @@ func (d *Driver) flush() {
 		d.health.trouble = err
 		d.publish()
 		d.counts.Failure()
-		d.out.orders = d.applyKills(d.out.orders)
+		d.out.early(d.applyKills)
 		return
 	}
 	if d.health.trouble != nil {
 		d.log.Info("events are recorded again")
 		d.health.trouble = nil
 	}
-	out := d.out
-	d.out = outbox{}
+	out := d.out.take()
 	for _, id := range out.ended {
 		d.touch(id)
 		if j := d.jobs[id]; j != nil {
@@ -83,7 +124,7 @@ func (d *Driver) flush() {
 	}
 	d.publish()
 	if d.health.short != nil {
-		d.out.orders = d.applyKills(out.orders)
+		d.out.order(d.applyKills(out.orders)...)
 	} else {
 		d.apply(out.orders)
 	}
@@ -143,30 +184,30 @@ type bare struct {
 
 // dress reads the environments of what is to be started. Until then they are not in memory: they may be large, and
 // many jobs may wait.
-func (d *Driver) dress() error {
+func (o *outbox) dress(from *store.Store) error {
 	var job cluster.JobID
 	var env []string
-	for len(d.out.bare) > 0 {
-		b := d.out.bare[0]
+	for len(o.bare) > 0 {
+		b := o.bare[0]
 		if of := b.run.Container.Task.Job; of != job {
 			var err error
-			if env, err = d.store.Environment(context.Background(), of); err != nil {
+			if env, err = from.Environment(context.Background(), of); err != nil {
 				return fmt.Errorf("read the environment of job %d: %w", of, err)
 			}
 			job = of
 		}
 		if words := b.Dress(env); words != "" {
 			b.run.Why += "; " + words
-			d.out.putRun(b.run)
+			o.putRun(b.run)
 		}
-		d.out.bare = d.out.bare[1:]
+		o.bare = o.bare[1:]
 	}
 	return nil
 }
 
 func (d *Driver) recordAll() error {
 	defer d.watchdog.Rest()()
-	if err := d.dress(); err != nil {
+	if err := d.out.dress(d.store); err != nil {
 		return err
 	}
 	if err := d.events.There(); err != nil {
@@ -180,11 +221,7 @@ func (d *Driver) recordAll() error {
 			return err
 		}
 	}
-	batch := store.Batch{Jobs: d.out.jobs, Pauses: d.out.pauses, Revised: d.out.newer, Gone: d.out.gone,
-		Usage: d.measured(d.out.forget)}
-	for _, t := range d.out.tasks {
-		batch.Tasks = append(batch.Tasks, t)
-	}
+	batch := d.out.batch(d.measured)
 	if batch.Empty() {
 		return nil
 	}

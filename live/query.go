@@ -45,7 +45,7 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 		}
 		some := b.Jobs.Run(after+1, most-len(out))
 		if some == nil {
-			if some, err = d.readers.past.After(ctx, d.store, b, after, most-len(out)); err != nil {
+			if some, err = d.readers.After(ctx, d.store, b, after, most-len(out)); err != nil {
 				return nil, err
 			}
 		}
@@ -123,17 +123,17 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*board.
 
 // storedView returns a job that the Driver has dropped because it has ended.
 func (d *Driver) storedView(ctx context.Context, id cluster.JobID) (api.Job, error) {
-	if known, ok := d.readers.past.Job(id); ok {
+	if known, ok := d.readers.Job(id); ok {
 		return known.Whole(d.now()), nil
 	}
-	removals := d.readers.past.Removals()
+	removals := d.readers.Removals()
 	j, err := d.stored(ctx, id)
 	if err != nil {
 		return api.Job{}, err
 	}
 	shown := j.shownAs(nil)
 	if shown.Ended {
-		d.readers.past.Offer(removals, shown)
+		d.readers.Offer(removals, shown)
 	}
 	return shown.Whole(d.now()), nil
 }

@@ -14,16 +14,16 @@ import (
 type readers struct {
 	containers kept.Recent[map[cluster.ContainerID]cluster.Reading]
 	crowd      kept.Recent[string] // whether the machine is crowded
-	past       *board.Ended
-	explains   drive.Share // of the time of the loop
+	*board.Ended
+	drive.Share // of the time of the loop, for explanations
 }
 
 func newReaders() readers {
-	return readers{past: board.NewEnded(), explains: drive.NewShare()}
+	return readers{Ended: board.NewEnded(), Share: drive.NewShare()}
 }
 
 // begin lets callers in.
-func (r *readers) begin(now time.Time) { r.explains.Begin(now) }
+func (r *readers) begin(now time.Time) { r.Begin(now) }
 
 // readings returns readings of the containers, at most kept.Old old, and when they were taken. All callers share
 // the result.

@@ -141,8 +141,8 @@ func (d *Driver) close(j *job, r *run, e *cluster.Event) {
 	}
 	j.superseded(r.Container.Task)
 	d.out.putRun(r)
-	d.out.short = d.out.short || r.Teaches()
-	d.out.forget = append(d.out.forget, r.Container)
+	d.out.fallShort(r.Teaches())
+	d.out.forget(r.Container)
 	d.touch(j.ID)
 	d.counts.RunEnded(r.Outcome)
 	if r.Exit != nil && r.Exit.Used > 0 {

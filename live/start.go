@@ -1,7 +1,6 @@
 package live
 
 import (
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
@@ -70,7 +69,7 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 		d.agenda.Soon(e)
 		return
 	}
-	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: id, Launch: launch})
+	d.out.order(cluster.Order{Decision: *decision, Container: id, Launch: launch})
 }
 
 func (d *Driver) nodeName(id cluster.NodeID) string {
@@ -94,7 +93,7 @@ func (d *Driver) launch(j *job, r *run, start *cluster.Decision) (*cluster.Launc
 		r.Why += b.Reserved
 		d.out.putRun(r)
 	}
-	d.out.bare = append(d.out.bare, bare{run: r, Bare: b})
+	d.out.putBare(r, b)
 	return b.Launch, nil
 }
 
@@ -110,7 +109,7 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 	if r.ended() {
 		return // The engine is yet to learn that.
 	}
-	if start, ok := d.withdraw(r.Container); ok {
+	if start, ok := d.out.withdraw(r.Container); ok {
 		e := cluster.Event{Kind: cluster.DecisionFailed, Task: r.Container.Task, Run: r.Container.Run, Decision: start,
 			Outcome: cluster.Lost, Detail: "ended before it was started"}
 		r.refused = true
@@ -118,21 +117,7 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 		d.agenda.Soon(e)
 		return
 	}
-	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
-}
-
-// withdraw drops the order to start a container if that waits, as it does on a full disk. It returns the decision.
-func (d *Driver) withdraw(id cluster.ContainerID) (start cluster.DecisionID, ok bool) {
-	at := slices.IndexFunc(d.out.orders, func(o cluster.Order) bool {
-		return o.Kind == cluster.Start && o.Container == id
-	})
-	if at < 0 {
-		return 0, false
-	}
-	o := d.out.orders[at]
-	d.out.orders = slices.Delete(d.out.orders, at, at+1)
-	d.out.bare = slices.DeleteFunc(d.out.bare, func(b bare) bool { return b.Launch == o.Launch })
-	return o.ID, true
+	d.out.order(cluster.Order{Decision: *decision, Container: r.Container})
 }
 
 // clock formats a time as a clock shows it.

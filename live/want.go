@@ -43,7 +43,7 @@ func (d *Driver) want(j *job, decision *cluster.Decision, f cluster.WantField) {
 		d.out.putRun(r)
 		d.remember(j, r)
 	}
-	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
+	d.out.order(cluster.Order{Decision: *decision, Container: r.Container})
 }
 
 // wanted handles the answer to an order that sets a field of what is wanted of a run. What was ordered last of the
