@@ -115,6 +115,9 @@ type Reading struct {
 	State ContainerState `json:"state,omitempty" doc:"running or suspended for class FLEX; waiting for any class while the program has not begun because its node lacks memory; else omitted"`
 	Why   string         `json:"why,omitempty" doc:"one clause on why the memory manager last acted"`
 	Since time.Time      `json:"since,omitzero" doc:"when the container was suspended, resumed, or began to wait"`
+	// LimitShown says of a FLEX container that its programs read Limit of the moment as the bound of their control group,
+	// and not what the container may have, because it has no inner group.
+	LimitShown bool `json:"limit_shown,omitempty" doc:"of class FLEX: whether its programs read limit_bytes of the moment as all that they may have, because no inner control group could be made"`
 }
 
 // ContainerState is the state in which a memory manager keeps a container.

@@ -151,9 +151,11 @@ func TestFlexFoundAgain(t *testing.T) {
 			b.reopen()
 			b.next(cluster.TaskAdopted)
 			b.next(cluster.TaskAdopted)
-			b.until("all that it holds", grows.Container, func(r cluster.Reading) bool { return *r.Anonymous > 145<<20 })
-			if n := b.reading(grows.Container).Processes; n == nil || *n != 1 {
-				t.Errorf("its processes: %v", n)
+			r := b.until("all that it holds", grows.Container, func(r cluster.Reading) bool {
+				return *r.Anonymous > 145<<20 && r.State == cluster.ContainerRunning
+			})
+			if r.Processes == nil || *r.Processes != 1 || r.LimitShown != (most == notShown) {
+				t.Errorf("its processes: %v, its programs see its limit: %v", r.Processes, r.LimitShown)
 			}
 			if files := b.container(grows.Container).group.JoinFiles(); strings.Contains(strings.Join(files, " "), "-inner") ==
 				(most == notShown) {

@@ -22,6 +22,7 @@ func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
 		if r, err := a.monitor.reading(id, g); err == nil {
 			out := translate(r)
 			a.keeper.Describe(id, &out)
+			out.LimitShown = out.State != 0 && !g.Encloses()
 			readings[id] = out
 		}
 		round.next()

@@ -88,6 +88,9 @@ func (g *Group) findInner() {
 	}
 }
 
+// Encloses reports whether the group has an inner group.
+func (g *Group) Encloses() bool { return g.inner != "" }
+
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

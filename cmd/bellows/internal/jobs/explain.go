@@ -276,6 +276,10 @@ func memoryOf(r *cluster.Reading, most int64, now time.Time) string {
 	if r.Swap == nil || *r.Swap > 0 {
 		text += fmt.Sprintf(", and %s in swap", bytesOf(r.Swap))
 	}
+	if r.LimitShown {
+		text += "; programs that size themselves by their control group take what it has when they start for all that it " +
+			"may have"
+	}
 	if r.State == cluster.ContainerSuspended {
 		text += fmt.Sprintf("; suspended for %s, until there is memory for all of it", terminal.Age(now.Sub(r.Since)))
 	}

@@ -347,6 +347,18 @@ func TestRenewedViews(t *testing.T) {
 	view(t, "renewed-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
 }
 
+// Where programs of a FLEX container see what it has, and not what it may have, explain says so.
+func TestLimitShownIsExplained(t *testing.T) {
+	const says = "take what it has when they start for all that it may have"
+	for _, shown := range []bool{true, false} {
+		r := cluster.Reading{State: cluster.ContainerRunning, Anonymous: pointer[int64](40 << 20),
+			Limit: pointer[int64](64 << 20), Swap: pointer[int64](0), LimitShown: shown}
+		if text := memoryOf(&r, 1<<30, time.Now()); strings.Contains(text, says) != shown {
+			t.Errorf("shown %v: %s", shown, text)
+		}
+	}
+}
+
 // A task that its owner paused, one whose pause failed, and one that runs; and the phases that they are in.
 func TestPausedViews(t *testing.T) {
 	inUTC(t)
