@@ -31,21 +31,25 @@ type lease struct {
 	path string
 	log  *slog.Logger
 	file *os.File // nil if it is not open
+	// failed says that the lease could not be renewed the last time, which was logged.
+	failed bool
 }
 
 // renew is called by the keeper's goroutine, so that a goroutine that hangs is noticed, too.
 func (l *lease) renew() {
 	text := leaseAt(keeper.SinceBoot())
 	if overwrite(l.open(), text) == nil {
+		l.failed = false
 		return
 	}
 	err := durable.Replace(l.path, text)
 	if err != nil {
 		err = durable.Replace(l.path, nil) // A full disk may have room for an empty file, whose time counts.
 	}
-	if err != nil {
+	if err != nil && !l.failed {
 		l.log.Warn("cannot renew the lease on suspended containers; their supervisors will resume them", "error", err)
 	}
+	l.failed = err != nil
 }
 
 // open returns the file, open for writing; nil if it cannot be opened.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"github.com/bellows-rm/bellows/node/keeper"
 	"log/slog"
 	"os"
@@ -81,6 +82,32 @@ func TestLease(t *testing.T) {
 		}
 		if !leased(path) {
 			t.Errorf("%q was renewed, and is %q", before, read(t, path))
+		}
+	}
+}
+
+// That the lease cannot be renewed is logged when it begins: the agent tries every two seconds, for as long as its
+// state directory is away.
+func TestLeaseWithoutDirectory(t *testing.T) {
+	var said bytes.Buffer
+	l := &lease{path: filepath.Join(t.TempDir(), "state", "lease")}
+	l.log = slog.New(slog.NewTextHandler(&said, nil))
+	defer l.close()
+	for round := 1; round <= 2; round++ {
+		for range 5 {
+			l.renew()
+		}
+		if got := strings.Count(said.String(), "cannot renew the lease"); got != round {
+			t.Errorf("of %d times that it began to fail, %d were logged", round, got)
+		}
+		if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if l.renew(); !leased(l.path) {
+			t.Error("it is not renewed once its directory is there")
+		}
+		if err := os.RemoveAll(filepath.Dir(l.path)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
