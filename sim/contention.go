@@ -9,7 +9,7 @@ import (
 )
 
 // Loss says how much of a resource's capacity is lost when demand exceeds it: seeks between streams on a disk, incast
-// on a network. With a demand of r times the capacity (r > 1), the efficiency is
+// on a network, cold caches of cores. With a demand of r times the capacity (r > 1), the efficiency is
 //
 //	max(Floor, 1 / (1 + Slope × (r - 1)))
 //
@@ -30,6 +30,8 @@ var (
 	// IncastLoss is assumed: Prophet (sections I and III.B) names incast as a cause of lost bandwidth without a
 	// measurement.
 	IncastLoss = Loss{Slope: 0.1, Floor: 0.5}
+	// SharedCoreLoss is what ordinary programs lost that shared a real core (studies/measured.md).
+	SharedCoreLoss = Loss{Slope: 0.1179, Floor: 0.8526}
 )
 
 // Efficiency returns the fraction of the capacity, 0 to 1, that remains usable when demand over capacity is ratio.

@@ -269,3 +269,27 @@ func TestHeap(t *testing.T) {
 	large.Heap.Size = GB
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, large)), 100*time.Second)
 }
+
+// Four tasks that demand two cores each on a node of four cores get half of them, and less if over-allocated cores lose
+// anything. Two tasks lose nothing.
+func TestOverAllocatedCoresLose(t *testing.T) {
+	for _, c := range []struct {
+		tasks int
+		loss  sim.Loss
+		ends  time.Duration
+	}{{4, sim.Loss{}, 200 * time.Second}, {4, sim.Loss{Slope: 1.0 / 9, Floor: 0.5}, 222222222 * time.Microsecond},
+		{4, sim.Loss{Slope: 9, Floor: 0.8}, 250 * time.Second}, {2, sim.Loss{Slope: 9, Floor: 0.8}, 100 * time.Second}} {
+		all := phases(cluster.Phase{Duration: 100 * time.Second, Demand: vector(2, 1, 0, 0)})
+		res := simulate(t, sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 0, 0)), Machine: sim.Machine{CPU: c.loss}}, "fifo",
+			oneStage(1, c.tasks, all))
+		for _, task := range res.Tasks {
+			if got := time.Duration(task.Finished).Round(time.Microsecond); got != c.ends {
+				t.Errorf("%d tasks with %+v: one ends after %v, want %v", c.tasks, c.loss, got, c.ends)
+			}
+		}
+	}
+	wrong := sim.Config{Nodes: sim.Uniform(1, vector(1, 1, 0, 0)), Machine: sim.Machine{CPU: sim.Loss{Slope: -1}}}
+	if err := wrong.Check(); err == nil || !strings.Contains(err.Error(), "cpu loss slope -1") {
+		t.Errorf("a negative slope: %v", err)
+	}
+}

@@ -15,6 +15,8 @@ import (
 // curves, their sources and pictures are in docs/truth.md.
 type Machine struct {
 	Disk, Network Loss
+	// CPU is what over-allocated cores lose: nothing in the machines by name. SharedCoreLoss was measured.
+	CPU Loss
 	// Swap is how much of its containers' memory a node can keep on its swap device, bytes. Without swap, or when swap
 	// is full, a working set above the grant ends in an out-of-memory kill.
 	Swap resource.Amount
@@ -73,6 +75,9 @@ func (m *Machine) check() error {
 	if err := m.Network.check("network"); err != nil {
 		return err
 	}
+	if err := m.CPU.check("cpu"); err != nil {
+		return err
+	}
 	if m.Swap < 0 {
 		return fmt.Errorf("swap %d bytes: must not be negative", m.Swap)
 	}
@@ -115,6 +120,8 @@ func (m *Machine) loss(k resource.Kind) Loss {
 		return m.Disk
 	case resource.Network:
 		return m.Network
+	case resource.CPU:
+		return m.CPU
 	}
 	return Loss{}
 }

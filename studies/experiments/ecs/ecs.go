@@ -17,7 +17,7 @@ var Runs = map[string]lab.Run{
 	"ecs/assumed": ecsSweep,
 	"ecs/table5":  table5, "ecs/detector": detector, "ecs/wrong": wrong, "ecs/overhead": overhead,
 	"ecs/real":   onReal,
-	"ecs/table4": tableFour, "ecs/slow-start": slowStart,
+	"ecs/table4": tableFour, "ecs/slow-start": slowStart, "ecs/over-allocated": overAllocated,
 }
 
 // nodes are the slaves of the paper's cluster of 7 servers of 16 cores and 9 of 20 cores (section V.A): two

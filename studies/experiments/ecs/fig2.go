@@ -41,7 +41,8 @@ type ecsCase struct {
 	Demand   []float64    `json:"demand"`  // on the first node, of its cores, mean of each runningStep
 }
 
-func caseOf(c lab.Contender, seed uint64, tasks int) (k ecsCase, err error) {
+// caseJobs are the jobs, of some maps and as many reduces each, and caseConfig is the cluster.
+func caseJobs(seed uint64, tasks int) *workload.Workload {
 	a := usual
 	a.maps, a.reduces = tasks, tasks
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -49,9 +50,17 @@ func caseOf(c lab.Contender, seed uint64, tasks int) (k ecsCase, err error) {
 	for i := range 2 {
 		w.Jobs = append(w.Jobs, a.job(benchmarkOf("pagerank"), i+1, 0, r))
 	}
-	config := config(sim.Uniform(caseNodes, resource.Of(16*resource.Core, 128*resource.GB)))
+	return w
+}
+
+func caseConfig() sim.Config {
+	return config(sim.Uniform(caseNodes, resource.Of(16*resource.Core, 128*resource.GB)))
+}
+
+func caseOf(c lab.Contender, seed uint64, tasks int) (k ecsCase, err error) {
+	config := caseConfig()
 	config.KeepTasks, config.Series.Nodes = true, true
-	result, err := c.Succeed(config, w)
+	result, err := c.Succeed(config, caseJobs(seed, tasks))
 	if err != nil {
 		return k, err
 	}

@@ -12,7 +12,7 @@ import (
 func TestFiguresHaveTheProduct(t *testing.T) {
 	for figure, rows := range map[string][]lab.Contender{"fig2-3": cases, "fig8-9": contenders, "fig10": levelers,
 		"real": ecsOnRecorded("1m"), "assumed": rivals,
-		"slow-start": slow} {
+		"slow-start": slow, "over-allocated": lostUnder} {
 		for _, name := range []string{"ecs", policy.Default} {
 			n := 0
 			for _, c := range rows {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/core/cluster"
+	"github.com/bellows-rm/bellows/studies/coreshare"
 	"github.com/bellows-rm/bellows/studies/experiments/lab"
 )
 
@@ -170,6 +171,26 @@ func TestVerdictsOfECS(t *testing.T) {
 		one.Asks, one.Impossible = asks, impossible
 		return one
 	}
+	// lostTo has workloads with makespans of ECS over ECS without leveling by loss: nothing, measured, half; and what of
+	// the work of 2 and of 16 programs is left that share a core.
+	lostTo := func(two, most float64, stops int, ends ...[3]float64) []lab.Claim {
+		var all lostTrials
+		for _, by := range ends {
+			var of [][][]ecsTrial
+			for _, over := range by {
+				plain, own := stopped(100, 0.1, 0), stopped(100*over, 0.05, stops)
+				of = append(of, [][]ecsTrial{{plain, plain}, {own, own}}) // an interval needs two runs
+			}
+			all = append(all, of)
+		}
+		run := func(cpu float64) coreshare.Run { return coreshare.Run{Wall: 1, CPU: cpu} }
+		point := func(copies int, left float64) coreshare.Point {
+			return coreshare.Point{Copies: copies, Pairs: []coreshare.Pair{{Together: run(1), Apart: run(left)}}}
+		}
+		list := losses()
+		return lostClaims(all, []lost{list[0], list[1], list[len(list)-1]}, coreshare.Series{Programs: []coreshare.Program{
+			{Ordinary: true, Points: []coreshare.Point{point(2, two), point(16, most)}}}})
+	}
 	acts := []bool{true, true}
 	half := verdicts(lab.Partly, 14)
 	half[4], half[6], half[11], half[13] = lab.Holds, lab.Holds, lab.Holds,
@@ -243,6 +264,15 @@ func TestVerdictsOfECS(t *testing.T) {
 		{"slow start, no problem", slowly(stopped(100, 0.1, 0)), verdicts(lab.Untested, 3)},
 		{"slow start, leveling never acts", slowly(ordered(stopped(100, 0.1, 0), 40, 0)),
 			[]lab.Verdict{lab.Holds, lab.Untested, lab.Untested}},
+		{"over-allocated", lostTo(0.9, 0.2, 5, [3]float64{1, 0.98, 0.9}, [3]float64{1, 0.99, 0.9}), verdicts(lab.Holds, 2)},
+		{"over-allocated, hardly", lostTo(0.9, 0.79, 5, [3]float64{1, 1, 0.9}, [3]float64{1, 1.1, 1}),
+			verdicts(lab.Partly, 2)},
+		{"over-allocated, one with what was measured", lostTo(0.9, 0.79, 5, [3]float64{1, 0.9, 1}, [3]float64{1, 1, 1}),
+			verdicts(lab.Partly, 2)},
+		{"over-allocated, not", lostTo(0.9, 0.85, 5, [3]float64{0.9, 1, 1}, [3]float64{0.9, 1.1, 1.1}),
+			verdicts(lab.Fails, 2)},
+		{"over-allocated, nothing is lost, and leveling never acts", lostTo(1, 1, 0, [3]float64{1, 1, 1},
+			[3]float64{1, 1, 1}), []lab.Verdict{lab.Fails, lab.Untested}},
 		{"overhead", overheadClaims(overheads(func(i, k int) int { return (1 + i) * (1 + k) }, 0.05, 0.06, 0.07, 0.08,
 			0.1)), verdicts(lab.Holds, 2)},
 		{"overhead, of sizes alone", overheadClaims(overheads(func(i, _ int) int { return 1 + i }, 0.05, 0.07, 0.06, 0.08,
