@@ -53,6 +53,10 @@ var longOnes = map[string]long{
 		func(n [4]float64) lab.Claim { return bellows.Harmless(int(n[0]), int(n[1])) },
 		func(n [4]float64) lab.Claim { return bellows.Acts(int(n[0])) },
 	}},
+	"bellows/headline": {1, []func([4]float64) lab.Claim{
+		func(n [4]float64) lab.Claim { return bellows.MoreWork(int(n[0]), int(n[1])) },
+		func(n [4]float64) lab.Claim { return bellows.NoFailure(n[0]) },
+	}},
 	"prophet/fig11": {1, []func([4]float64) lab.Claim{
 		func(n [4]float64) lab.Claim { return prophet.Fig11Claims(n[0], 0)[0] },
 		func(n [4]float64) lab.Claim { return prophet.Fig11Claims(0, n[0])[1] },

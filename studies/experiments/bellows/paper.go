@@ -1,5 +1,5 @@
-// Package bellows has the experiment on the policy bellows: what each of its stages is worth, and how it does on the
-// grounds of the policies that its stages are from.
+// Package bellows has the experiments on the policy bellows: what each of its stages is worth, how it does on the
+// grounds of the policies that its stages are from, and how much more work the same machines do.
 package bellows
 
 import (
@@ -11,10 +11,10 @@ import (
 //go:embed bellows.yaml
 var texts []byte
 
-// Paper has the texts of the experiment.
+// Paper has the texts of the experiments.
 var Paper = lab.NewPaper("bellows.yaml", texts)
 
-// Runs has what runs the experiment.
-var Runs = map[string]lab.Run{name: ablation}
+// Runs has what runs the experiments.
+var Runs = map[string]lab.Run{name: ablation, headlineName: headline}
 
 const name = "bellows/ablation"
