@@ -66,6 +66,28 @@ func (j *job) givenUp(task cluster.TaskID) bool {
 	}
 }
 
+// failed reports whether a task was given up, and if the job keeps going, whether all tasks of its stage have ended.
+func (j *job) failed() bool {
+	left := make([]int, len(j.Request.Job.Stages)) // tasks that have not ended for good, where one was given up
+	for i := range left {
+		left[i] = j.Request.Job.Stages[i].Tasks
+	}
+	lost := map[int32]bool{}
+	for _, task := range j.tasks() {
+		gone := j.givenUp(task)
+		if gone || j.newest(task).Outcome == cluster.Succeeded {
+			left[task.Stage]--
+		}
+		lost[task.Stage] = lost[task.Stage] || gone
+	}
+	for stage := range lost {
+		if lost[stage] && (!j.Request.Job.KeepGoing || left[stage] == 0) {
+			return true
+		}
+	}
+	return false
+}
+
 // whyGivenUp says, as a clause, why the task of a run that failed is not tried again although attempts are left; empty
 // if none are.
 func (j *job) whyGivenUp(r *run) string {

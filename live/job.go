@@ -273,7 +273,7 @@ func (d *Driver) settleAlone() {
 			j.State.Status = cluster.StatusSucceeded
 		case j.State.Cancelled:
 			j.State.Status = cluster.StatusCancelled
-		case slices.ContainsFunc(j.tasks(), j.givenUp):
+		case j.failed():
 			j.State.Status = cluster.StatusFailed
 		default:
 			d.tell(j) // The job waits for the next start of bellows: waiting callers return.

@@ -80,6 +80,7 @@ const (
 	booked
 	running
 	done
+	gone // it has failed as often as it may, and its job keeps going
 )
 
 // audit returns the first violation in h.
@@ -276,13 +277,16 @@ func (a *auditor) ended(j *auditedJob, t *auditedTask, outcome cluster.Outcome) 
 	switch outcome {
 	case cluster.Succeeded:
 		t.state = done
-		if j.finished() {
+		if j.finished() || j.wentAsFar() {
 			a.stop(j)
 		}
 	case cluster.Lost, cluster.Preempted:
 	default:
 		if t.attempts++; t.attempts >= max(1, j.MaxAttempts) && !j.stopped {
-			a.stop(j)
+			if t.state = gone; !j.KeepGoing || j.wentAsFar() {
+				a.stop(j)
+			}
+			return
 		}
 		pause := j.RetryDelay
 		for range t.attempts - 1 {
@@ -304,6 +308,29 @@ func (j *auditedJob) finished() bool {
 		}
 	}
 	return true
+}
+
+// wentAsFar reports whether a task has failed for good, and no other can run any more: each that has not ended waits,
+// directly or not, for a stage with such a task.
+func (j *auditedJob) wentAsFar() bool {
+	lacks := make([]bool, len(j.Stages)) // stages of which a task has failed for good, and those that depend on them
+	for _, t := range j.tasks {
+		lacks[t.id.Stage] = lacks[t.id.Stage] || t.state == gone
+	}
+	for range j.Stages {
+		for i := range j.Stages {
+			for _, parent := range j.Stages[i].Parents {
+				lacks[i] = lacks[i] || lacks[parent]
+			}
+		}
+	}
+	for _, t := range j.tasks {
+		blocked := slices.ContainsFunc(j.Stages[t.id.Stage].Parents, func(p int) bool { return lacks[p] })
+		if t.state != done && t.state != gone && !blocked {
+			return false
+		}
+	}
+	return slices.Contains(lacks, true)
 }
 
 func (a *auditor) decision(d *cluster.Decision) {
@@ -567,7 +594,7 @@ func (j *auditedJob) ready(stage int) bool {
 	if j.Drives {
 		return j.attached(stage, func(t *auditedTask) bool { return t.state != waiting }) < j.demands[stage]
 	}
-	waits := false
+	waits, run := false, 0
 	for _, parent := range j.Stages[stage].Parents {
 		if j.Open && j.Stages[parent].Tasks == 0 {
 			return false
@@ -583,6 +610,9 @@ func (j *auditedJob) ready(stage int) bool {
 		switch {
 		case s == stage:
 			waits = waits || t.state == waiting
+			if t.state == booked || t.state == running {
+				run++
+			}
 		case slices.Contains(j.Stages[stage].Parents, s) && t.state != done && !early,
 			j.Stages[s].Coordinator && t.state != running && t.state != done:
 			return false
@@ -593,7 +623,7 @@ func (j *auditedJob) ready(stage int) bool {
 			return false
 		}
 	}
-	return waits
+	return waits && (j.Stages[stage].AtOnce == 0 || run < j.Stages[stage].AtOnce)
 }
 
 // consumption is the amount that fair sharing balances.

@@ -44,11 +44,22 @@ func isTrue(s *book.Snapshot, j *book.JobState, now timeline.Time, why cluster.R
 	stage, runnable := j.NextStage()
 	switch why.Code {
 	case cluster.DependsOnStage:
-		return !runnable && (j.Progress[why.A].Ended < j.Stages[why.A].Tasks || j.Open && j.Stages[why.A].Tasks == 0)
+		return !runnable && (j.Progress[why.A].Ended < j.Stages[why.A].Tasks || j.Progress[why.A].Failed > 0 ||
+			j.Open && j.Stages[why.A].Tasks == 0)
 	case cluster.WaitsForCoordinator:
 		return !runnable && !j.Steered
 	case cluster.PausedByOwner:
 		return !runnable && j.PausedWhole()
+	case cluster.OthersFirst:
+		return !runnable && slices.ContainsFunc(j.Stages, func(s cluster.Stage) bool {
+			running := 0
+			for _, t := range j.Tasks {
+				if t.Stage().Name == s.Name {
+					running++
+				}
+			}
+			return s.AtOnce == int(why.A) && running >= s.AtOnce
+		})
 	case cluster.RetryLater:
 		return !runnable && why.B > int64(now) && slices.ContainsFunc(j.Retries(), func(r book.Retry) bool {
 			return r.At == timeline.Time(why.B) && r.Attempt == int(why.A) && r.Attempt <= j.MaxAttempts

@@ -288,6 +288,9 @@ func (p *parser) job(name string) {
 	j.Weight = w
 	j.Queue, j.Owner = p.text("queue", ""), p.text("owner", "")
 	j.Deadline, j.RetryDelay = p.duration("deadline"), p.duration("retry")
+	if j.KeepGoing, err = strconv.ParseBool(p.text("keep-going", "false")); err != nil {
+		p.fail("keep-going: must be true or false")
+	}
 	if j.Open, err = strconv.ParseBool(p.text("open", "false")); err != nil {
 		p.fail("open: must be true or false")
 	}
@@ -337,6 +340,7 @@ func (p *parser) stage(name string) {
 	if j.Reserve == cluster.ReserveLearned {
 		learned(&s, p.whole("runs", 6, 0, 40))
 	}
+	s.AtOnce = p.whole("at-once", 0, 0, 10000)
 	if s.Together, err = strconv.ParseBool(p.text("together", "false")); err != nil {
 		p.fail("together: must be true or false")
 	}

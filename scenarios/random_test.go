@@ -459,6 +459,7 @@ func draw(t *rapid.T) *scenario {
 	if oneIn("retries", 2) {
 		for i := range s.jobs {
 			s.jobs[i].RetryDelay = time.Duration(s.oddly(number("retry delay", 0, 8)))
+			s.jobs[i].KeepGoing = oneIn("keeps going", 2) && !s.jobs[i].Open && !s.jobs[i].Drives
 		}
 	}
 	return s
@@ -472,6 +473,7 @@ func (s *scenario) drawGrowth(t *rapid.T) {
 		if j.Open = number("open", 0, 2) > 0; !j.Open {
 			continue
 		}
+		j.KeepGoing = false
 		s.revisions = slices.DeleteFunc(s.revisions, func(r revision) bool { return r.job == i })
 		if number("drives", 0, 2) == 0 {
 			s.drawDemands(t, i)
@@ -512,7 +514,7 @@ func (s *scenario) drawDemands(t *rapid.T, job int) {
 	j := &s.jobs[job]
 	j.Drives = true
 	for k := range j.Stages {
-		j.Stages[k].Together = false
+		j.Stages[k].Together, j.Stages[k].AtOnce = false, 0
 		j.first = append(j.first, j.Stages[k].Tasks)
 	}
 	second := 0
@@ -566,6 +568,9 @@ func drawStage(t *rapid.T, index int) cluster.Stage {
 		stage.MinMemory = stage.Ideal[resource.Memory] * resource.Amount(number("least", 1, 10)) / 10
 		stage.Elasticity.DiskRate = resource.Amount(number("spill", 0, 3)) * 25 * resource.MB
 	}
+	if number("bounded", 0, 5) == 5 {
+		stage.AtOnce = number("at once", 1, 3)
+	}
 	return stage
 }
 
@@ -577,7 +582,9 @@ func (s *scenario) drawForecasts(t *rapid.T) {
 		j.Deadline = time.Duration(number("deadline", 0, 3)*number("deadline unit", 0, 20)) * time.Second
 		for k := range j.Stages {
 			stage := &j.Stages[k]
-			stage.Together, stage.Phases = number("together", 0, 3) == 0, nil
+			if stage.Together, stage.Phases = number("together", 0, 3) == 0, nil; stage.Together {
+				stage.AtOnce = 0
+			}
 			for range number("phases", 0, 3) {
 				p := cluster.Phase{Duration: time.Duration(number("phase", 0, 9)) * time.Second}
 				for _, kind := range rates {
@@ -719,13 +726,14 @@ func (s *scenario) String() string {
 	fmt.Fprintf(&out, "heartbeat %v starts=%d coordinator %v %v\n", s.heartbeat, s.starts, s.coordinates, s.coordinator)
 	for i := range s.jobs {
 		j := &s.jobs[i]
-		fmt.Fprintf(&out, "job %s at=%s open=%v first=%v weight=%v attempts=%d retry=%v class=%s deadline=%v\n", j.Name,
-			seconds(j.Submitted), j.Open, j.first, j.Weight, j.MaxAttempts, j.RetryDelay, j.Class, j.Deadline)
+		fmt.Fprintf(&out, "job %s at=%s open=%v first=%v weight=%v attempts=%d retry=%v keep-going=%v class=%s "+
+			"deadline=%v\n", j.Name, seconds(j.Submitted), j.Open, j.first, j.Weight, j.MaxAttempts, j.RetryDelay, j.KeepGoing,
+			j.Class, j.Deadline)
 		for k := range j.Stages {
 			fmt.Fprintf(&out, "  stage tasks=%d after=%v needs %v min=%d run=%v really=%v penalty=%v spill=%d phases=%v "+
-				"together=%v\n", j.Stages[k].Tasks, j.Stages[k].Parents, j.Stages[k].Ideal, j.Stages[k].MinMemory,
+				"together=%v at-once=%d\n", j.Stages[k].Tasks, j.Stages[k].Parents, j.Stages[k].Ideal, j.Stages[k].MinMemory,
 				j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate, j.Stages[k].Phases,
-				j.Stages[k].Together)
+				j.Stages[k].Together, j.Stages[k].AtOnce)
 		}
 	}
 	fmt.Fprintf(&out, "asks %v %d %v\n", s.asks, s.states, s.each)

@@ -15,7 +15,9 @@ type StageState struct {
 	Withheld int
 	Booked   int // started, launch not yet confirmed
 	Running  int // launched
-	Ended    int // succeeded
+	Ended    int // succeeded, or failed for good in a job that keeps going
+	// Failed counts those of Ended that failed.
+	Failed int
 	// parentsLeft counts parents not yet ended.
 	parentsLeft int
 	read        bool    // another stage depends on it
@@ -117,12 +119,15 @@ func (j *JobState) Ready(stage int) bool {
 	return j.Startable(stage) > 0 && j.open(stage)
 }
 
-// Startable returns how many pending tasks of the stage no quota withholds. If they start together, that is all or
-// none.
+// Startable returns how many pending tasks of the stage neither a quota withholds nor the bound on how many run at
+// once. If they start together, that is all or none.
 func (j *JobState) Startable(stage int) int {
 	s := &j.Progress[stage]
 	if s.Withheld > 0 && j.Stages[stage].Together {
 		return 0
+	}
+	if most := j.Stages[stage].AtOnce; most > 0 {
+		return max(0, min(s.Pending-s.Withheld, most-s.Booked-s.Running))
 	}
 	return s.Pending - s.Withheld
 }

@@ -573,6 +573,9 @@ func (s *Snapshot) end(now, ended timeline.Time, id cluster.TaskID, outcome clus
 	if outcome == cluster.Killed && t.Preempting {
 		outcome = cluster.Preempted
 	}
+	if stage.AtOnce > 0 {
+		s.demand() // another task of the stage may start now
+	}
 	if j.AtMostOnce && t.Running && (outcome == cluster.Lost || outcome == cluster.Preempted) {
 		outcome = cluster.Failed
 	}
@@ -638,11 +641,37 @@ func (s *Snapshot) release(t *TaskState) {
 func (s *Snapshot) succeed(now timeline.Time, j *JobState, stage int32) {
 	p := &j.Progress[stage]
 	p.Ended++
-	if p.Ended == j.Stages[stage].Tasks {
-		s.pass(now, j, int(stage))
-		j.conclude()
-	}
+	s.endStage(now, j, stage)
 	s.mayStartEarly(now, j, int(stage))
+}
+
+// endStage is what follows from the end of a task for good, if it was the last one of its stage.
+func (s *Snapshot) endStage(now timeline.Time, j *JobState, stage int32) {
+	p := &j.Progress[stage]
+	if p.Ended < j.Stages[stage].Tasks {
+		return
+	}
+	if p.Failed == 0 {
+		s.pass(now, j, int(stage))
+	}
+	if j.KeepGoing && j.goneAsFar() {
+		s.stop(now, j, cluster.StatusFailed)
+		return
+	}
+	j.conclude()
+}
+
+// goneAsFar reports whether tasks of j have failed for good, and all others have ended but those of stages that depend
+// on theirs.
+func (j *JobState) goneAsFar() bool {
+	failed := false
+	for i := range j.Progress {
+		p := &j.Progress[i]
+		if failed = failed || p.Failed > 0; p.parentsLeft == 0 && p.Ended < j.Stages[i].Tasks {
+			return false
+		}
+	}
+	return failed
 }
 
 // fail records that a task ended without success, at a time that may be before now.
@@ -657,6 +686,11 @@ func (s *Snapshot) fail(now, ended timeline.Time, j *JobState, id cluster.TaskID
 		}
 		p.attempts[id.Index]++
 		if p.attempts[id.Index] >= max(1, j.MaxAttempts) || !j.RetryOn.After(outcome) {
+			if j.KeepGoing {
+				p.Ended, p.Failed = p.Ended+1, p.Failed+1
+				s.endStage(now, j, id.Stage)
+				return
+			}
 			s.stop(now, j, cluster.StatusFailed)
 			return
 		}

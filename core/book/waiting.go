@@ -51,7 +51,7 @@ func (j *JobState) whyNotRunnable() (why cluster.Reason, ok bool) {
 			return cluster.Because(cluster.WaitsForCoordinator), true
 		}
 		for _, parent := range j.Stages[i].Parents {
-			if !j.StageEnded(parent) && !j.opensEarly(i) {
+			if !j.StageEnded(parent) && !j.opensEarly(i) || j.Progress[parent].Failed > 0 {
 				return cluster.BecauseDependsOnStage(parent), true
 			}
 		}
@@ -60,6 +60,9 @@ func (j *JobState) whyNotRunnable() (why cluster.Reason, ok bool) {
 		}
 		if len(p.later) > 0 {
 			return j.whyRetry(i)
+		}
+		if most := j.Stages[i].AtOnce; most > 0 && p.Booked+p.Running >= most {
+			return cluster.BecauseAtOnce(most), true
 		}
 	}
 	return cluster.Reason{}, false

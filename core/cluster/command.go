@@ -8,6 +8,9 @@ import (
 // Command is a program with its arguments. Placeholders such as {memory} are filled in when a task starts.
 type Command struct {
 	Args []string `json:"args,omitempty" yaml:"command" doc:"program and arguments; {memory} and other placeholders are filled when a task starts. Here, in env, dir and stdin a byte that is not UTF-8 is written as U+0000 and two hexadecimal digits"`
+	// Items are what the tasks of the stage work on, one each, in the order of their indexes: see {item}. Empty if tasks
+	// differ by their index alone.
+	Items []string `json:"items,omitempty" yaml:"each" doc:"what the tasks work on, one each: {item} in the command becomes that of the task"`
 	// added to the submitter's environment
 	Env map[string]string `json:"env,omitempty" yaml:"env" doc:"variables added to the environment of the job"`
 	// working directory; empty is the submitter's
@@ -25,6 +28,9 @@ type Command struct {
 	Runtime string `json:"runtime,omitempty" yaml:"runtime" form:"jvm" doc:"jvm: the program is java; it changes nothing, since in a flex container every java gets a heap"`
 }
 
+// ByShell reports whether the command is a text for the shell, which is its last argument.
+func (c *Command) ByShell() bool { return len(c.Args) == 3 && c.Args[0] == "sh" && c.Args[1] == "-c" }
+
 // HasCommands reports whether the stages of j have commands, so that j can be run.
 func (j *Job) HasCommands() bool { return len(j.Stages) > 0 && len(j.Stages[0].Args) > 0 }
 
@@ -41,7 +47,7 @@ func (j *Job) Estimates() Job {
 
 // Encoded returns c with every text that is not valid UTF-8 encoded by EncodeText.
 func (c Command) Encoded() Command {
-	c.Args, c.Dir, c.Stdin = EncodeTexts(c.Args), EncodeText(c.Dir), EncodeText(c.Stdin)
+	c.Args, c.Items, c.Dir, c.Stdin = EncodeTexts(c.Args), EncodeTexts(c.Items), EncodeText(c.Dir), EncodeText(c.Stdin)
 	env := c.Env
 	c.Env = nil
 	for name, value := range env {

@@ -81,6 +81,9 @@ type Job struct {
 	// AtMostOnce says that a task that may have started never runs again, however it ended. MaxAttempts is then at most
 	// 1.
 	AtMostOnce bool `json:"at_most_once,omitempty" yaml:"at_most_once"`
+	// KeepGoing says that the job goes on after a task that has failed for good, until its other tasks have ended, and
+	// fails then. Stages that depend on that of the task do not start.
+	KeepGoing bool `json:"keep_going,omitempty" yaml:"keep_going"`
 	// Requeue says that a task may be ended for the memory that it holds and run again, although it is the only one of
 	// its stage and runs once: see MayRequeue.
 	Requeue bool `json:"requeue,omitempty" yaml:"-"`
@@ -122,6 +125,8 @@ type Stage struct {
 	// Tasks is the number of tasks, at least 1; at least 0 if the job is open. In a job that drives it is how many there
 	// are to be, and from the first Demand on how many run or could run now.
 	Tasks int `json:"tasks" yaml:"tasks" most:"1073741824" doc:"number of tasks, at least 1"`
+	// AtOnce is the most tasks of the stage that are booked or running at a time; 0 is no bound.
+	AtOnce int `json:"at_once,omitempty" yaml:"at_once" most:"1073741824" doc:"most tasks of the stage that run at a time; 0 is any number"`
 	// Parents are the indexes of the stages whose tasks must all have succeeded before a task of this stage starts.
 	Parents []int `json:"parents,omitempty" yaml:"after" doc:"indexes of the stages that must end first"`
 	// StartShare is the share of the tasks of each parent that must have succeeded before a task of this stage starts,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +23,10 @@ func (j *Job) FillCommand(task TaskID, grant resource.Vector) (Command, error) {
 	filled.Args, filled.Env, filled.Dir, filled.Stdin = make([]string, len(c.Args)), nil, f.fill("dir", c.Dir),
 		f.fill("stdin", c.Stdin)
 	for i, arg := range c.Args {
+		f.shell = i == 2 && c.ByShell()
 		filled.Args[i] = f.fill("command", arg)
 	}
+	f.shell = false
 	if c.Env != nil {
 		filled.Env = make(map[string]string, len(c.Env))
 	}
@@ -51,7 +54,7 @@ func (j *Job) CheckCommand(stage int) error {
 	if len(s.Args) == 0 || s.Args[0] == "" {
 		return errors.New("command: must begin with the name of a program")
 	}
-	for _, text := range slices.Concat(slices.Sorted(maps.Keys(s.Env)), s.filled()) {
+	for _, text := range slices.Concat(slices.Sorted(maps.Keys(s.Env)), s.filled(), s.Items) {
 		if _, err := DecodeText(text); err != nil {
 			return fmt.Errorf("command %s: %w", ClipLine(text), err)
 		}
@@ -74,7 +77,8 @@ type filler struct {
 	grant resource.Vector
 	job   *Job
 	task  TaskID
-	left  int // bytes that may still be written
+	shell bool // what is filled is read by a shell
+	left  int  // bytes that may still be written
 	err   error
 }
 
@@ -85,7 +89,8 @@ const (
 	mostFilled    = 2 << 20     // all together, bytes
 )
 
-const placeholders = "{memory}, {cpus}, {cpus:milli}, {task}, {tasks}, {stage}, {job} or {name}; write {{ for a brace"
+const placeholders = "{memory}, {cpus}, {cpus:milli}, {task}, {tasks}, {number}, {item}, {stage}, {job} or {name}; " +
+	"write {{ for a brace"
 
 // fill replaces each {...} in text; {{ is a brace. field is used in errors.
 func (f *filler) fill(field, text string) string {
@@ -139,6 +144,10 @@ func (f *filler) value(field, name string) string {
 		return strconv.Itoa(int(f.task.Index))
 	case "tasks":
 		return strconv.Itoa(stage.Tasks)
+	case "number":
+		return strconv.Itoa(int(f.task.Index) + 1)
+	case "item", "item:name", "item:folder", "item:stem", "item:base":
+		return f.item(field, stage, name)
 	case "stage":
 		return stage.Name
 	case "job":
@@ -160,6 +169,34 @@ func (f *filler) value(field, name string) string {
 	}
 	f.fail("%s: placeholder {%s}: unknown; must be %s", field, ClipLine(name), placeholders)
 	return ""
+}
+
+// item returns the part of the item of the task that a placeholder names, quoted if a shell reads it.
+func (f *filler) item(field string, stage *Stage, name string) string {
+	if int(f.task.Index) >= len(stage.Items) {
+		f.fail("%s: placeholder {%s}: the stage must have each, a list of what its tasks work on", field, name)
+		return ""
+	}
+	item := stage.Items[f.task.Index]
+	folder, base := path.Split(item)
+	stem := base
+	if dot := strings.LastIndexByte(base, '.'); dot > 0 { // a name that begins with a dot is no extension
+		stem = base[:dot]
+	}
+	switch name {
+	case "item:name":
+		item = base
+	case "item:folder":
+		item = path.Clean(folder)
+	case "item:stem":
+		item = folder + stem
+	case "item:base":
+		item = stem
+	}
+	if f.shell {
+		return "'" + strings.ReplaceAll(item, "'", `'\''`) + "'"
+	}
+	return item
 }
 
 type memoryForm struct {

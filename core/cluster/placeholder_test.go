@@ -170,3 +170,38 @@ func TestSizesItself(t *testing.T) {
 		}
 	}
 }
+
+// An item is filled in as a whole or in parts, and quoted where a shell reads it.
+func TestItems(t *testing.T) {
+	j := &Job{Stages: []Stage{{Tasks: 4, Command: Command{Items: []string{"a/b.tar.gz", "it's", "/.hidden", "x.y/"}}}}}
+	for text, want := range map[string][]string{
+		"{item}":        {"a/b.tar.gz", "it's", "/.hidden", "x.y/"},
+		"{item:stem}":   {"a/b.tar", "it's", "/.hidden", "x.y/"},
+		"{item:name}":   {"b.tar.gz", "it's", ".hidden", ""},
+		"{item:base}":   {"b.tar", "it's", ".hidden", ""},
+		"{item:folder}": {"a", ".", "/", "x.y"},
+		"{number}":      {"1", "2", "3", "4"},
+	} {
+		for i := range want {
+			id := TaskID{Index: int32(i)}
+			j.Stages[0].Args = []string{"a", text}
+			if got, err := j.FillCommand(id, resource.Vector{}); err != nil || got.Args[1] != want[i] {
+				t.Errorf("%s: got %q, %v; want %q", text, got.Args, err, want[i])
+			}
+			quoted := "'" + strings.ReplaceAll(want[i], "'", `'\''`) + "'"
+			if text == "{number}" {
+				quoted = want[i]
+			}
+			j.Stages[0].Args = []string{"sh", "-c", "echo " + text}
+			if got, err := j.FillCommand(id, resource.Vector{}); err != nil || got.Args[2] != "echo "+quoted {
+				t.Errorf("%s for the shell: got %q, %v; want %q", text, got.Args, err, quoted)
+			}
+		}
+	}
+	j.Stages[0].Items = nil
+	j.Stages[0].Args = []string{"a", "{item}"}
+	_, err := j.FillCommand(TaskID{}, resource.Vector{})
+	if err == nil || !strings.Contains(err.Error(), "must have each") {
+		t.Errorf("without items: %v", err)
+	}
+}

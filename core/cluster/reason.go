@@ -383,3 +383,4 @@ var WaitsForRetry, BecauseWaitsForRetry = says1(
 // PartOfCPU: B is what a usual program is granted. What the task uses is unknown.
 var PartOfCPU, BecausePartOfCPU = says2("starts with %v of %s: what it uses is unknown, and CPU is shared by weight",
 	asIs[resource.Amount](func(_ Reason, v int64, _ clock) any { return float64(v) / float64(resource.Core) }), cores)
+var OthersFirst, BecauseAtOnce = says1("at most %d of its tasks run at a time", number)

@@ -105,6 +105,8 @@ func (j *Job) check(empty bool) error {
 		return wrong("retry", j.MaxAttempts-1, "must be 0 for a job that runs at most once").of(j)
 	case j.Drives && j.AtMostOnce:
 		return wrong("at_most_once", true, "must be false for a job that starts its own tasks").of(j)
+	case j.Open && j.KeepGoing:
+		return wrong("keep_going", true, "must be false for a job that may still grow").of(j)
 	case j.Drives && !j.Open:
 		return wrong("drives", true, "must be false unless the job is open").of(j)
 	case !(j.Weight >= 0 && j.Weight <= MostWeight):
@@ -135,7 +137,7 @@ func (j *Job) check(empty bool) error {
 				return wrong("after", p, "must be the index of a stage, 0 to %d", len(j.Stages)-1).in(j, i)
 			}
 		}
-		if w := s.checkStart(j.Open); w != nil {
+		if w := s.checkStart(j.Open, j.KeepGoing); w != nil {
 			return w.in(j, i)
 		}
 	}
@@ -202,6 +204,12 @@ func (s *Stage) check(least int) *WrongField {
 	switch {
 	case s.Tasks < least || s.Tasks > MostTasks:
 		return wrong("tasks", s.Tasks, "must be %d to %d", least, MostTasks)
+	case len(s.Items) > 0 && s.Tasks != len(s.Items):
+		return wrong("tasks", s.Tasks, "must be %d, as many as each lists, or be left out", len(s.Items))
+	case s.AtOnce < 0 || s.AtOnce > MostTasks:
+		return wrong("at_once", s.AtOnce, "must be 0 to %d", MostTasks)
+	case s.AtOnce > 0 && s.Together:
+		return wrong("at_once", s.AtOnce, "must be left out for tasks that start together")
 	case s.Coordinator && s.Tasks != 1:
 		return wrong("tasks", s.Tasks, "a coordinator is 1 task")
 	case len(s.DataOn) > MostDataOn:
@@ -370,7 +378,7 @@ func (j *Job) BringIntoBounds() (changed bool) {
 }
 
 // checkStart returns an error if tasks of a stage cannot start before its parents have ended.
-func (s *Stage) checkStart(open bool) *WrongField {
+func (s *Stage) checkStart(open, keepGoing bool) *WrongField {
 	switch {
 	case s.StartShare == 0:
 		return nil
@@ -378,6 +386,8 @@ func (s *Stage) checkStart(open bool) *WrongField {
 		return wrong("start_share", s.StartShare, "must be above 0 and below 1")
 	case open:
 		return wrong("start_share", s.StartShare, "must not be in a job that is open: its stages may get more tasks")
+	case keepGoing:
+		return wrong("start_share", s.StartShare, "must not be in a job that keeps going: a stage could lack what failed")
 	case len(s.Parents) == 0:
 		return wrong("start_share", s.StartShare, "needs stages in after")
 	}
@@ -391,6 +401,8 @@ func (s *Stage) checkDriven() *WrongField {
 		return wrong("coordinator", true, "must not be in a job that starts its own tasks")
 	case s.Together:
 		return wrong("together", true, "must not be in a job that starts its own tasks")
+	case s.AtOnce > 0:
+		return wrong("at_once", s.AtOnce, "must not be in a job that starts its own tasks")
 	}
 	return nil
 }
@@ -411,7 +423,7 @@ func (j *Job) CheckNew(s *Stage, index int) error {
 		w = wrong("coordinator", true, "must not be added to a job")
 	}
 	if w == nil {
-		w = s.checkStart(true)
+		w = s.checkStart(true, false)
 	}
 	for _, p := range s.Parents {
 		if w == nil && (p < 0 || p >= index) {

@@ -15,6 +15,9 @@ func stageOf(s *api.StageSpec) cluster.Stage {
 	for k, field := range s.Amounts() {
 		out.Ideal[k] = max(out.Ideal[k], *field)
 	}
+	if out.Tasks == 0 {
+		out.Tasks = len(out.Items)
+	}
 	return out
 }
 
@@ -23,7 +26,8 @@ func submissionOf(s *api.Submission, caller cluster.Credentials) live.Submission
 	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input}
 	out.Undecided = s.Class == nil && s.Reserve == nil
 	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Weight: s.Weight, MaxAttempts: s.MaxAttempts,
-		RetryOn: s.RetryOn, AtMostOnce: s.AtMostOnce, Requeue: s.Requeue, App: s.App, Deadline: s.Deadline}
+		RetryOn: s.RetryOn, AtMostOnce: s.AtMostOnce, KeepGoing: s.KeepGoing, Requeue: s.Requeue, App: s.App,
+		Deadline: s.Deadline}
 	if out.Job.RetryByDefault(); s.RetryDelay != nil {
 		out.Job.RetryDelay = *s.RetryDelay
 	}

@@ -370,7 +370,7 @@ func TestReadJobsRefuses(t *testing.T) {
 			`x:2: job name a\nb: must be a name of 1 to 200 printable characters`},
 		{"same name", job("at: 0s") + "---\n" + job("at: 0s"), `x:7: job "j" name j: given twice, first in line 1`},
 		{"unknown field", job("stage: 1"),
-			`x:3: job stage: unknown field; must be one of bellows, name, queue, weight, class, reserve, retry_on, retry_delay, at_most_once, app, deadline, retry, at, after, stages; did you mean stages?`},
+			`x:3: job stage: unknown field; must be one of bellows, name, queue, weight, class, reserve, retry_on, retry_delay, at_most_once, keep_going, app, deadline, retry, at, after, stages; did you mean stages?`},
 		{"field twice", job("at: 0s\nat: 1s"), `x:4: job at: written twice, first in line 3`},
 		{"alias", "bellows: 1\nname: &a j\nqueue: *a\n",
 			`x:3: job "j" queue an alias, which is not part of the format: must be a name of 1 to 200 printable characters`},
@@ -503,7 +503,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"env twice", stage(`command: a, env: {A: b, A: c}`), `x:4: job "j" stage "s" env A: written twice`},
 		{"zero byte", stage(`command: "a\0"`), `x:4: job "j" stage "s" command a\x00: must not hold a zero byte`},
 		{"placeholder", stage(`command: "a {disk}"`),
-			`x:4: job "j" stage "s" command: placeholder {disk}: unknown; must be {memory}, {cpus}, {cpus:milli}, {task}, {tasks}, {stage}, {job} or {name}; write {{ for a brace`},
+			`x:4: job "j" stage "s" command: placeholder {disk}: unknown; must be {memory}, {cpus}, {cpus:milli}, {task}, {tasks}, {number}, {item}, {stage}, {job} or {name}; write {{ for a brace`},
 		{"placeholder at minimum", stage(`min_memory: 8MiB, command: "a {memory-8MiB}"`),
 			`x:4: job "j" stage "s" command: placeholder {memory-8MiB}: is 0 bytes with a grant of 8MiB: must be at least 1KiB`},
 	} {

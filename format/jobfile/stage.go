@@ -2,6 +2,8 @@ package jobfile
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -83,6 +85,12 @@ var specialFields = map[string]struct {
 		},
 	},
 	"command": {(*stageReader).readCommand, commandValue},
+	"each": {
+		(*stageReader).readItems,
+		func(s *cluster.Stage, _ []string) (any, yaml.Style) {
+			return orNil(s.Items, len(s.Items) > 0), yaml.FlowStyle
+		},
+	},
 	"env": {
 		func(s *stageReader) { s.stage.Env = s.environment() },
 		func(s *cluster.Stage, _ []string) (any, yaml.Style) { return orNil(s.Env, len(s.Env) > 0), 0 },
@@ -311,10 +319,59 @@ func (s *stageReader) readCommand() {
 }
 
 func commandValue(s *cluster.Stage, _ []string) (any, yaml.Style) {
-	if len(s.Args) == 3 && s.Args[0] == "sh" && s.Args[1] == "-c" {
+	if s.ByShell() {
 		return s.Args[2], 0
 	}
 	return orNil(s.Args, len(s.Args) > 0), yaml.FlowStyle
+}
+
+// readItems reads the field each: a list, or a folder or pattern of files, of which each file is an item. Relative
+// names are as the command would read them.
+func (s *stageReader) readItems() {
+	pattern, ok := s.Scalar("each")
+	if !ok {
+		s.stage.Items = s.Texts("each", "item")
+	} else if items, err := filesOf(s.stage.Dir, pattern); err != nil {
+		s.Fail("each", "%v", err)
+	} else {
+		s.stage.Items = items
+	}
+	if !s.Has("tasks") {
+		s.stage.Tasks = len(s.stage.Items)
+	}
+}
+
+// filesOf returns the files of a folder, or those that match a pattern, without hidden ones.
+func filesOf(dir, pattern string) (files []string, err error) {
+	in := func(name string) string {
+		if filepath.IsAbs(name) {
+			return name
+		}
+		return filepath.Join(dir, name)
+	}
+	if info, err := os.Stat(in(pattern)); err == nil && info.IsDir() {
+		pattern = filepath.Join(pattern, "*")
+	}
+	found, err := filepath.Glob(in(pattern))
+	for _, name := range found {
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || strings.HasPrefix(filepath.Base(name), ".") {
+			continue
+		}
+		if !filepath.IsAbs(pattern) && dir != "" {
+			if name, err = filepath.Rel(dir, name); err != nil {
+				return nil, err
+			}
+		}
+		files = append(files, cluster.EncodeText(name))
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", cluster.ClipLine(pattern), err)
+	case len(files) == 0:
+		return nil, fmt.Errorf("%s: must be a list, or a folder or pattern that names at least one file",
+			cluster.ClipLine(pattern))
+	}
+	return files, nil
 }
 
 func (s *stageReader) environment() map[string]string {

@@ -18,6 +18,7 @@ type Submission struct {
 	RetryOn     cluster.RetryOn    `json:"retry_on,omitempty" doc:"after which ends a task is tried again: oom if it ended for want of memory, error if it ended otherwise, or any; any if left out"`
 	RetryDelay  *time.Duration     `json:"retry_delay_ns,omitempty" doc:"how long a task that has failed pauses before it runs again; each pause is twice the one before, up to 5 minutes; 0 is no pause; if left out, the first pause is 1 s"`
 	AtMostOnce  bool               `json:"at_most_once,omitempty" doc:"no task runs again after it may have started"`
+	KeepGoing   bool               `json:"keep_going,omitempty" doc:"the job goes on after a task that has failed for good, until its other tasks have ended, and fails then"`
 	Requeue     bool               `json:"requeue,omitempty" doc:"a task may be ended for the memory that it holds and run again, without that being an attempt, although it is the only one of its stage and has one attempt; otherwise this holds for tasks of stages with several tasks, and of jobs with several attempts"`
 	App         string             `json:"app,omitempty" doc:"the application: runs of one program on other data; if left out, it is derived from name and command"`
 	Deadline    time.Duration      `json:"deadline_ns,omitempty" doc:"longest wait for the start; 0 lets the policy choose"`
@@ -59,8 +60,9 @@ func SpecOf(s cluster.Stage) StageSpec {
 // inherited settings. Variables and paths that are not UTF-8 are encoded.
 func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inherited) Submission {
 	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: &j.Class, MaxAttempts: j.MaxAttempts,
-		RetryOn: j.RetryOn, AtMostOnce: j.AtMostOnce, Requeue: j.Requeue, App: j.App, Deadline: j.Deadline,
-		Env: cluster.EncodeTexts(env), Dir: cluster.EncodeText(dir), Inherited: from}
+		RetryOn: j.RetryOn, AtMostOnce: j.AtMostOnce, KeepGoing: j.KeepGoing, Requeue: j.Requeue, App: j.App,
+		Deadline: j.Deadline,
+		Env:      cluster.EncodeTexts(env), Dir: cluster.EncodeText(dir), Inherited: from}
 	if j.Reserve != cluster.ReserveStated {
 		s.Reserve = &j.Reserve
 	}
