@@ -20,7 +20,8 @@ func TestItems(t *testing.T) {
 		}
 	}
 	read := func(stage string) ([]string, int, error) {
-		w, err := Read(strings.NewReader("bellows: 1\nname: j\nstages: [{name: s, memory: 1MiB, command: [wc, \"{item}\"], "+stage+"}]\n"),
+		head := "bellows: 1\nname: j\nstages: [{name: s, memory: 1MiB, command: [wc, \"{item}\"], "
+		w, err := Read(strings.NewReader(head+stage+"}]\n"),
 			"x", nil)
 		if err != nil {
 			return nil, 0, err

@@ -8,24 +8,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/door/cli/command"
 	"github.com/bellows-rm/bellows/door/cli/flags"
 )
 
-const mapLong = `Call a function once with each line of a file, or of standard input, on the
-executors of a pool, and print the results in the order of the lines, each as
-soon as it and those before it are known.
+const mapLong = `Run a command once with each item, in a container each, and print what it
+prints when it ends; {} becomes the item, {.} the item without extension, {/}
+its last part, {//} its folder and {#} its number. Items follow :::, or are
+lines of the files after ::::, or of standard input. What fails is listed at the
+end, with exit code 1. See docs/reference/map.md.
 
-MODULE:FUNCTION is a function of Python; the module is searched in the current
-folder, or in --path. It gets the line as text, with --json the line parsed as
-JSON, with --bytes as bytes; its result is printed as JSON, or as bytes. For a
-pool of Go, name one of its functions. A call that fails prints nothing and does
-not end the others; failed inputs are listed at the end, and the exit code is 1.
-With --resume, results are kept in a file, and what has one is not run again.
---fresh begins with new processes. docs/pools.md describes all of it.`
+With --pool, call a function in processes that stay warm: MODULE:FUNCTION of
+Python, or one of a pool of Go. It gets a line as text, with --json parsed, with
+--bytes as it is; results are printed in the order of the lines. With --resume,
+results are kept in a file, and what has one is not run again. --fresh begins
+with new processes. See docs/pools.md.`
 
 type options struct {
+	each   jobs.Each
 	place  place.Place
 	pool   string
 	path   string
@@ -45,14 +47,22 @@ type options struct {
 func Command() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "map --pool POOL MODULE:FUNCTION [FILE]",
-		Short: "Call a function with each line of a file in a pool",
+		Use:   "map [flags] -- COMMAND {} [::: ITEM...] | --pool POOL FUNCTION [FILE]",
+		Short: "Run a command, or call a function, with each of many items",
 		Long:  mapLong,
-		Example: `  ls *.csv | bellows map --pool stats report:summarize
+		Example: `  bellows map -- gzip -9 {} ::: *.log
+  ls *.ppm | bellows map -k --tag -- mogrify -format jpg {}
+  bellows map --resume jobs.log -- 'zcat {} | sort > {.}.sorted' ::: *.gz
+  ls *.csv | bellows map --pool stats report:summarize
   bellows map --pool stats --json -r report:title rows.jsonl > titles.txt
   bellows map --pool stats --resume done.journal report:slow inputs.txt
   find . -name '*.png' -print0 | bellows map --pool pictures --null draw:resize`,
-		Args: someInput,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.pool == "" && cmd.ArgsLenAtDash() == 0 {
+				return nil
+			}
+			return someInput(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
@@ -70,6 +80,7 @@ func Command() *cobra.Command {
 	f.StringVar(&o.name, "name", "", "`name` in the list of applications; default: the function")
 	f.Var(flags.Number(&o.weight, 0.001, 1000), "weight",
 		"share of the executors relative to other applications; default 1")
+	o.each.Flags(f)
 	o.place.Flags(cmd, false)
 	return cmd
 }

@@ -78,7 +78,33 @@ func (e *ended) size() int { return len(e.result) + len(e.printed) }
 // errStopped ends a run of --stop-on-failure.
 var errStopped = errors.New("a call failed")
 
+// functionFlags are the flags that only calls of functions have.
+var functionFlags = []string{"path", "json", "bytes", "raw-output", "fresh", "weight"}
+
+// runEach runs a command with each item.
+func (o *options) runEach(cmd *cobra.Command, args []string) error {
+	for _, name := range functionFlags {
+		if cmd.Flags().Changed(name) {
+			return command.Usagef("%s: needs --pool: a command gets its item as an argument", name)
+		}
+	}
+	client, err := o.place.Client()
+	if err != nil {
+		return err
+	}
+	o.each.Name, o.each.Null, o.each.Quiet, o.each.Resume, o.each.Stop = o.name, o.null, o.quiet, o.resume, o.stop
+	return o.each.Run(cmd.Context(), client, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
 func (o *options) run(cmd *cobra.Command, args []string) error {
+	if o.pool == "" && cmd.ArgsLenAtDash() == 0 {
+		return o.runEach(cmd, args)
+	}
+	for _, name := range o.each.FlagNames() {
+		if cmd.Flags().Changed(name) {
+			return command.Usagef("%s: must be left out with --pool: its executors have a size", name)
+		}
+	}
 	if err := o.check(args[0]); err != nil {
 		return err
 	}
