@@ -83,22 +83,32 @@ func (r *eachRun) kill(ctx context.Context) error {
 	return place.UntilAnswered(ctx, nil, func() error { return r.client.Kill(ctx, r.id) })
 }
 
-// watch takes the ends of tasks until the job has ended.
+// watch takes the ends of tasks until the job has ended. A snapshot without the job says that it has.
 func (r *eachRun) watch(ctx context.Context) error {
+	snapshot, seen := false, false // whether the update is one, and has the job; it may come in several events
 	for u, err := range r.client.Watch(ctx, 0) {
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(u.Jobs, func(j api.Job) bool { return j.ID == r.id })
-		if at >= 0 {
-			for i := range u.Jobs[at].Tasks {
-				if err := r.take(ctx, u.Jobs[at].Tasks[i], false); err != nil {
+		snapshot = snapshot || u.Snapshot
+		for _, j := range u.Jobs {
+			if j.ID != r.id {
+				continue
+			}
+			for i := range j.Tasks {
+				if err := r.take(ctx, j.Tasks[i], false); err != nil {
 					return err
 				}
 			}
+			if seen = true; j.Ended {
+				return nil
+			}
 		}
-		if at >= 0 && u.Jobs[at].Ended || at < 0 && u.Snapshot && !u.More {
-			return nil
+		if !u.More {
+			if snapshot && !seen {
+				return nil
+			}
+			snapshot, seen = false, false
 		}
 	}
 	return ctx.Err()
