@@ -87,7 +87,7 @@ func (e *Each) Run(ctx context.Context, client *client.Client, words []string, i
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
-	job, err := e.job(words, items)
+	job, err := e.job(words, items, client.Remote(), dir)
 	if err != nil {
 		return err
 	}
@@ -203,9 +203,6 @@ func (e *Each) read(in io.Reader, name string) (items []string, err error) {
 	return items, nil
 }
 
-// shellSigns are what makes a command of one word a text for the shell.
-const shellSigns = " \t\n|&;<>()$`\"'*?#~=%"
-
 // parts of a command in braces: those of GNU parallel, those of bellows, and braces that mean themselves.
 var (
 	ofParallel = map[string]string{"{}": "{item}", "{.}": "{item:stem}", "{/}": "{item:name}", "{//}": "{item:folder}",
@@ -214,7 +211,7 @@ var (
 )
 
 // job is a job with a task per item.
-func (e *Each) job(words, items []string) (*workload.Job, error) {
+func (e *Each) job(words, items []string, remote bool, dir string) (*workload.Job, error) {
 	stage := e.stage
 	named := false
 	for _, w := range words {
@@ -230,14 +227,16 @@ func (e *Each) job(words, items []string) (*workload.Job, error) {
 			return part
 		}))
 	}
-	shell := len(words) == 1 && strings.ContainsAny(words[0], shellSigns)
-	if !named && shell {
-		stage.Args[0] += " {item}"
-	} else if !named {
-		stage.Args = append(stage.Args, "{item}")
-	}
+	line, shell := shellLine(stage.Args, remote, dir)
 	if shell {
-		stage.Args = []string{"sh", "-c", stage.Args[0]}
+		stage.Args = line
+	}
+	switch {
+	case named:
+	case shell:
+		stage.Args[2] += " {item}"
+	default:
+		stage.Args = append(stage.Args, "{item}")
 	}
 	stage.Items, stage.Tasks, stage.AtOnce = items, len(items), e.atOnce
 	name := cmp.Or(e.Name, nameOf(strings.Fields(words[0] + " job")[0]))

@@ -50,6 +50,7 @@ const runExample = `  bellows run -- python3 train.py
   bellows run --class flex --memory 256MiB --max-memory 8GiB \
       -- java -jar train.jar
   zcat log.gz | bellows run --memory 1GiB -- sort -S {memory*0.8} > sorted
+  bellows run -d 'zcat log.gz | sort > sorted'      (by the shell)
   bellows run --profile sort-big -d -- sort -S {memory*0.8} big.txt`
 
 // runOptions are the flags of run.
@@ -151,11 +152,18 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
-	job, err := o.job(args, dir)
+	client, err := o.place.Client()
 	if err != nil {
 		return err
 	}
-	client, err := o.place.Client()
+	if line, is := shellLine(args, client.Remote(), dir); is {
+		o.name = cmp.Or(o.name, nameOf(strings.Fields(args[0])[0]))
+		if args = line; terminal.Is(cmd.ErrOrStderr()) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "bellows: no program has that name, so that a shell runs it: %s\n",
+				cluster.ClipLine("sh -c '"+args[2]+"'"))
+		}
+	}
+	job, err := o.job(args, dir)
 	if err != nil {
 		return err
 	}
@@ -240,6 +248,19 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 		return nil, err
 	}
 	return job, nil
+}
+
+// shellSigns are what makes a command of one word a text for the shell.
+const shellSigns = " \t\n|&;<>()$`\"'*?"
+
+// shellLine returns the command that runs a text by the shell, if args are such a text: one word that no program here
+// is called.
+func shellLine(args []string, remote bool, dir string) (line []string, is bool) {
+	if len(args) != 1 || strings.TrimSpace(args[0]) == "" || !strings.ContainsAny(args[0], shellSigns) ||
+		!remote && command.FindProgram(args[0], dir) == nil && !strings.Contains(args[0], "{") {
+		return nil, false
+	}
+	return []string{"sh", "-c", args[0]}, true
 }
 
 // checkFiles returns an error if the program or the input file of the job is missing, or cannot be read.
