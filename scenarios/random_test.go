@@ -1,8 +1,10 @@
 package scenarios
 
 import (
+	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -273,10 +275,20 @@ func (s *scenario) drawHoldings(t *rapid.T) {
 }
 
 // checkUntil checks a property of random scenarios until all that it is about has happened in some of them. The
-// scenarios of one check may lack it by chance, those of ten do not.
+// scenarios of one check may lack it by chance, those of ten do not. Where cases are drawn from a fixed seed, each check
+// has a seed of its own.
 func checkUntil(t *testing.T, property func(*rapid.T), happened func() bool) {
 	t.Helper()
-	for range 10 {
+	seed := flag.Lookup("rapid.seed").Value
+	first, err := strconv.ParseUint(seed.String(), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = seed.Set(strconv.FormatUint(first, 10)) }()
+	for i := range uint64(10) {
+		if first != 0 {
+			_ = seed.Set(strconv.FormatUint(first+i, 10))
+		}
 		if rapid.Check(t, property); happened() {
 			return
 		}
