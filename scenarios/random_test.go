@@ -275,8 +275,8 @@ func (s *scenario) drawHoldings(t *rapid.T) {
 }
 
 // checkUntil checks a property of random scenarios until all that it is about has happened in some of them. The
-// scenarios of one check may lack it by chance, those of ten do not. Where cases are drawn from a fixed seed, each check
-// has a seed of its own.
+// scenarios of one check may lack it by chance, those of ten do not. Where cases are drawn from a fixed seed, each
+// check has a seed of its own.
 func checkUntil(t *testing.T, property func(*rapid.T), happened func() bool) {
 	t.Helper()
 	seed := flag.Lookup("rapid.seed").Value

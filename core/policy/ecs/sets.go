@@ -48,9 +48,8 @@ type group struct {
 type groupRest struct {
 	left   time.Duration
 	pieces []piece
-	// shuffle is the time that its shuffle lasts, if it is in it, and ready when work after it may begin; 0 is then.
+	// shuffle is the time that its shuffle lasts, if it is in it.
 	shuffle time.Duration
-	ready   timeline.Time
 }
 
 func (a *group) compare(b *group) int {
