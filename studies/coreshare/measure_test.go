@@ -97,53 +97,63 @@ var python = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(path))
 })
 
-// TestMeasure makes coreshare.json anew, if asked for.
+// TestMeasure makes coreshare.json anew, if asked for. Otherwise it measures one pair, of which it keeps nothing.
 func TestMeasure(t *testing.T) {
-	if *into == "" {
-		t.Skip("measures only with -measure=FILE")
-	}
+	file, list, copies, rounds := *into, programs, []int{2, 4, 8, 16}, *rounds
 	folder := t.TempDir()
+	if file == "" {
+		file, list, copies, rounds = filepath.Join(folder, "one.json"), programs[:1], copies[:1], 1
+	}
 	for _, mb := range []int{1, 3, 6} {
 		writeText(t, filepath.Join(folder, fmt.Sprint("text-", mb)), mb<<20)
 	}
 	groups := newGroups(t, 16)
 	s := Series{Date: time.Now().Format(time.DateOnly), Processor: field("/proc/cpuinfo", "model name"), Caches: caches(),
 		Kernel: strings.TrimSpace(content("/proc/sys/kernel/osrelease")), Groups: groups.kind, Counters: counters()}
-	if data, err := os.ReadFile(*into); err == nil {
-		if s, err = read(data); err != nil || len(s.Programs) != len(programs) {
+	if data, err := os.ReadFile(file); err == nil {
+		if s, err = read(data); err != nil || len(s.Programs) != len(list) {
 			t.Fatal("the file is of other programs: ", err)
 		}
 	}
-	for i := len(s.Programs); i < len(programs); i++ {
-		one := Program{Name: programs[i].name, Command: programs[i].shown, Ordinary: programs[i].walks == 0}
-		for _, copies := range []int{2, 4, 8, 16} {
-			one.Points = append(one.Points, Point{Copies: copies})
+	for i := len(s.Programs); i < len(list); i++ {
+		one := Program{Name: list[i].name, Command: list[i].shown, Ordinary: list[i].walks == 0}
+		for _, n := range copies {
+			one.Points = append(one.Points, Point{Copies: n})
 		}
 		s.Programs = append(s.Programs, one)
 	}
-	for range *rounds {
-		for i := range programs {
+	for range rounds {
+		for i := range list {
 			for k := range s.Programs[i].Points {
 				at := &s.Programs[i].Points[k]
 				pair, round := Pair{Load: load()}, len(at.Pairs)
 				runs := []func(){
-					func() { pair.Together = groups.run(t, &programs[i], folder, at.Copies, true) },
-					func() { pair.Apart = groups.run(t, &programs[i], folder, at.Copies, false) },
+					func() { pair.Together = groups.run(t, &list[i], folder, at.Copies, true) },
+					func() { pair.Apart = groups.run(t, &list[i], folder, at.Copies, false) },
 				}
 				for n := range runs { // the order alternates
 					runs[(n+round+k)%2]()
 				}
 				at.Pairs = append(at.Pairs, pair)
-				t.Logf("%s x%d: CPU time %.3f, throughput %.3f, others %.2f s, stolen %.2f s", programs[i].name, at.Copies,
+				t.Logf("%s x%d: CPU time %.3f, throughput %.3f, others %.2f s, stolen %.2f s", list[i].name, at.Copies,
 					pair.Apart.CPU/pair.Together.CPU, pair.Apart.Wall/pair.Together.Wall, pair.Together.Others, pair.Together.Stolen)
 			}
 		}
 		data, err := json.MarshalIndent(&s, "", " ")
 		if err == nil {
-			err = os.WriteFile(*into, append(data, '\n'), 0o644)
+			err = os.WriteFile(file, append(data, '\n'), 0o644)
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+	for i := range s.Programs {
+		for _, point := range s.Programs[i].Points {
+			for _, pair := range point.Pairs {
+				if pair.Together.CPU <= 0 || pair.Apart.CPU <= 0 {
+					t.Errorf("%s x%d used no CPU: %+v", s.Programs[i].Name, point.Copies, pair)
+				}
+			}
 		}
 	}
 }
