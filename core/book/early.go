@@ -1,10 +1,10 @@
 package book
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/core/cluster"
-	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/core/timeline"
 )
 
@@ -41,21 +41,11 @@ func (t *TaskState) AfterFirst() time.Duration {
 // share of it.
 func (s *Snapshot) mayStartEarly(now timeline.Time, j *JobState, parent int) {
 	for i := j.passed; i < len(j.Stages) && j.Progress[parent].passable; i++ {
-		if j.Stages[i].StartShare > 0 && j.isParent(parent, i) && j.Ready(i) {
+		if j.Stages[i].StartShare > 0 && slices.Contains(j.Stages[i].Parents, parent) && j.Ready(i) {
 			j.Since = max(j.Since, now)
 			s.demand()
 		}
 	}
-}
-
-// isParent reports whether a stage waits for another one.
-func (j *JobState) isParent(parent, stage int) bool {
-	for _, p := range j.Stages[stage].Parents {
-		if p == parent {
-			return true
-		}
-	}
-	return false
 }
 
 // goOn lets the tasks of a stage that started early leave their first phase, once its parents have ended: those that
@@ -93,10 +83,7 @@ func (p *Plan) makeWay() {
 
 // hasRoom reports whether a node has free what the next task of a stage needs at least.
 func (p *Plan) hasRoom(j *JobState, stage int) bool {
-	need := j.Stages[stage].Ideal
-	if j.Stages[stage].Elastic() {
-		need[resource.Memory] = min(need[resource.Memory], j.Stages[stage].MinMemory)
-	}
+	need := j.Stages[stage].LeastNeed()
 	_, open := p.FirstOpen(need, 0)
 	_, kept := p.FirstReserved(need, 0)
 	return open || kept
@@ -106,7 +93,7 @@ func (p *Plan) hasRoom(j *JobState, stage int) bool {
 func (p *Plan) preemptFor(j *JobState, stage int) {
 	var newest *TaskState
 	for _, t := range j.Tasks {
-		if !t.Waits || !j.isParent(stage, int(t.ID.Stage)) {
+		if !t.Waits || !slices.Contains(t.Stage().Parents, stage) {
 			continue
 		}
 		if t.Killing {

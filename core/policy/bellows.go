@@ -218,9 +218,7 @@ func (b *bellows) why(now timeline.Time, s *book.Snapshot, j *book.JobState, sta
 		return cluster.Because(cluster.NoSuchQueue), true
 	}
 	need, _ := b.level.Grant(j, stage)
-	if j.Stages[stage].CPUUnknown() {
-		need[resource.CPU] = b.partOf(need[resource.CPU])
-	}
+	need = b.partOf(need, &j.Stages[stage])
 	if _, room := s.FirstOpen(need, 0); !room {
 		if n, ok := s.FirstOpen(b.least(j, stage), 0); ok {
 			_, why, ok := b.size(now, s, n, j, stage)

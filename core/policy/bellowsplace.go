@@ -34,16 +34,17 @@ func (b *bellows) least(j *book.JobState, stage int) resource.Vector {
 	if soon, ok := b.level.Soon(j, stage); ok {
 		need[resource.Memory] = min(need[resource.Memory], soon)
 	}
-	if j.Stages[stage].CPUUnknown() {
-		need[resource.CPU] = b.partOf(need[resource.CPU])
-	}
-	return need
+	return b.partOf(need, &j.Stages[stage])
 }
 
-// partOf is the least CPU with which a task starts of whose use of CPU nothing is known, and which needs as much as a
-// usual program.
-func (b *bellows) partOf(cpu resource.Amount) resource.Amount {
-	return min(cpu, max(cluster.LeastRunCPU, resource.Amount(math.Ceil(b.part*float64(cpu)))))
+// partOf returns need with the least CPU with which a task of a stage starts: less than it needs, if nothing is known
+// of its use of CPU, so that it needs as much as a usual program.
+func (b *bellows) partOf(need resource.Vector, s *cluster.Stage) resource.Vector {
+	if !s.CPUUnknown() {
+		return need
+	}
+	cpu := need[resource.CPU]
+	return need.With(resource.CPU, min(cpu, max(cluster.LeastRunCPU, resource.Amount(math.Ceil(b.part*float64(cpu))))))
 }
 
 // leastOf is, per resource, the least with which a task of a job may start: of any of its stages that are ready.
@@ -69,8 +70,8 @@ func (b *bellows) size(now timeline.Time, s *book.Snapshot, n *book.NodeState, j
 			g.grant[resource.Memory] = soon
 		}
 	}
-	if cpu, free := g.grant[resource.CPU], n.Free[resource.CPU]; j.Stages[stage].CPUUnknown() && free < cpu &&
-		free >= b.partOf(cpu) {
+	if cpu, free := g.grant[resource.CPU], n.Free[resource.CPU]; free < cpu &&
+		free >= b.partOf(g.grant, &j.Stages[stage])[resource.CPU] {
 		g.grant[resource.CPU], g.why = free, cluster.BecausePartOfCPU(free, cpu)
 	}
 	if why, ok = n.Fits(g.grant); !ok && b.elastic && underSizes(&j.Stages[stage]) {

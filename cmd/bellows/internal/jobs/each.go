@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,7 +25,6 @@ import (
 	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/workload"
-	"github.com/bellows-rm/bellows/node/inherited"
 )
 
 // Each runs a command once with each item of its input, as a job with a task per item. Its habits are those of GNU
@@ -96,8 +94,9 @@ func (e *Each) Run(ctx context.Context, client *client.Client, words []string, i
 			return err
 		}
 	}
-	r := &eachRun{each: e, client: client, job: job, out: bufio.NewWriter(out), err: say, failures: failures,
-		printed: map[int]bool{}, fails: map[int]int{}, newest: map[int]int{}, numbers: make([]int, len(items))}
+	r := &eachRun{each: e, attached: attached{client: client, err: say}, job: job, out: bufio.NewWriter(out),
+		failures: failures, printed: map[int]bool{}, fails: map[int]int{}, newest: map[int]int{},
+		numbers: make([]int, len(items))}
 	for i := range r.numbers {
 		r.numbers[i] = i + 1
 	}
@@ -114,12 +113,9 @@ func (e *Each) Run(ctx context.Context, client *client.Client, words []string, i
 	if err := fitMachine(ctx, client, []workload.Job{*job}, say); err != nil {
 		return err
 	}
-	own, err := inherited.Read()
+	own, err := ownSettings(client)
 	if err != nil {
 		return err
-	}
-	if client.Remote() { // with CPUs of its own
-		own.CPUs = nil
 	}
 	ctx, stop := command.Heed(ctx, syscall.SIGHUP)
 	defer stop()
@@ -239,12 +235,8 @@ func (e *Each) job(words, items []string, remote bool, dir string) (*workload.Jo
 		stage.Args = append(stage.Args, "{item}")
 	}
 	stage.Items, stage.Tasks, stage.AtOnce = items, len(items), e.atOnce
-	name := cmp.Or(e.Name, nameOf(strings.Fields(words[0] + " job")[0]))
-	stage.Name = name
-	job := &workload.Job{Undecided: true, Job: cluster.Job{Name: name, KeepGoing: true, Requeue: true,
+	stage.Name = cmp.Or(e.Name, nameOfLine(words[0]))
+	job := &workload.Job{Undecided: true, Job: cluster.Job{Name: stage.Name, KeepGoing: true, Requeue: true,
 		Stages: []cluster.Stage{stage}}}
 	return job, e.retry.put(job)
 }
-
-// errGone is why a run ends whose reader is gone.
-var errGone = errors.New("the reader of the output is gone")

@@ -18,21 +18,21 @@ import (
 	"github.com/bellows-rm/bellows/core/cluster"
 	"github.com/bellows-rm/bellows/core/resource"
 	"github.com/bellows-rm/bellows/door/cli/command"
-	"github.com/bellows-rm/bellows/door/client"
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/live/api"
 )
 
+// errGone is why a run ends whose reader is gone.
+var errGone = errors.New("the reader of the output is gone")
+
 // eachRun is one use of Each.
 type eachRun struct {
+	attached
 	each     *Each
-	client   *client.Client
 	job      *workload.Job
-	id       cluster.JobID
 	numbers  []int // of the items among all, from 1, by task
 	out      *bufio.Writer
-	err      io.Writer
 	log      *os.File
 	progress *terminal.Progress
 
@@ -79,10 +79,6 @@ func (r *eachRun) follow(ctx context.Context) error {
 	return r.result()
 }
 
-func (r *eachRun) kill(ctx context.Context) error {
-	return place.UntilAnswered(ctx, nil, func() error { return r.client.Kill(ctx, r.id) })
-}
-
 // watch takes the ends of tasks until the job has ended. A snapshot without the job says that it has.
 func (r *eachRun) watch(ctx context.Context) error {
 	snapshot, seen := false, false // whether the update is one, and has the job; it may come in several events
@@ -115,12 +111,9 @@ func (r *eachRun) watch(ctx context.Context) error {
 }
 
 // rest takes the ends that watch has not seen.
-func (r *eachRun) rest(ctx context.Context) (err error) {
-	var job api.Job
-	if err := place.UntilAnswered(ctx, nil, func() (err error) {
-		job, err = r.client.Wait(ctx, r.id)
-		return err
-	}); err != nil {
+func (r *eachRun) rest(ctx context.Context) error {
+	job, err := r.wait(ctx)
+	if err != nil {
 		return err
 	}
 	for i := range job.Tasks {

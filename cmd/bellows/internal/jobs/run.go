@@ -27,7 +27,6 @@ import (
 	"github.com/bellows-rm/bellows/door/terminal"
 	"github.com/bellows-rm/bellows/format/workload"
 	"github.com/bellows-rm/bellows/live/api"
-	"github.com/bellows-rm/bellows/node/inherited"
 )
 
 const runLong = `Run a command as a job of one task. It starts when there is room for what
@@ -157,7 +156,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if line, is := shellLine(args, client.Remote(), dir); is {
-		o.name = cmp.Or(o.name, nameOf(strings.Fields(args[0])[0]))
+		o.name = cmp.Or(o.name, nameOfLine(args[0]))
 		if args = line; terminal.Is(cmd.ErrOrStderr()) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "bellows: no program has that name, so that a shell runs it: %s\n",
 				cluster.ClipLine("sh -c '"+args[2]+"'"))
@@ -181,12 +180,9 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	own, err := inherited.Read()
+	own, err := ownSettings(client)
 	if err != nil {
 		return err
-	}
-	if client.Remote() { // with CPUs of its own
-		own.CPUs = nil
 	}
 	submission := submissionOf(job, os.Environ(), dir, &own)
 	submission.Input = in != nil
@@ -274,6 +270,9 @@ func (o *runOptions) checkFiles(program, dir string) error {
 // nameOf returns the name of a job, after its program. A file may have any name; the name of a job must be readable for
 // people.
 func nameOf(program string) string { return cmp.Or(cluster.NameFor(filepath.Base(program)), "job") }
+
+// nameOfLine returns the name of a job that runs a text by the shell, after its first word.
+func nameOfLine(text string) string { return nameOf(strings.Fields(text + " job")[0]) }
 
 // check returns an error for a request that every front door refuses. It names the flag.
 func check(job *workload.Job) error {

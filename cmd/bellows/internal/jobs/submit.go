@@ -119,12 +119,9 @@ func (o *submitOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	warnOfPeaks(cmd.Context(), client, w.Jobs, cmd.ErrOrStderr())
-	own, err := inherited.Read()
+	own, err := ownSettings(client)
 	if err != nil {
 		return err
-	}
-	if client.Remote() { // with CPUs of its own
-		own.CPUs = nil
 	}
 	b := batch{client: client, err: cmd.ErrOrStderr(), jobs: w.Jobs, dir: dir, env: os.Environ(), own: own,
 		ended: make([]chan struct{}, len(w.Jobs)), ids: make([]cluster.JobID, len(w.Jobs)),
@@ -420,6 +417,14 @@ func (b *batch) submitAll(ctx context.Context) (n int, err error) {
 		}
 	}
 	return n, nil
+}
+
+// ownSettings are the settings of this process that programs of a job inherit.
+func ownSettings(client *client.Client) (own cluster.Inherited, err error) {
+	if own, err = inherited.Read(); client.Remote() { // with CPUs of its own
+		own.CPUs = nil
+	}
+	return own, err
 }
 
 // submissionOf is api.SubmissionOf for a job that may leave to the daemon what is undecided.
